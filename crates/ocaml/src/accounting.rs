@@ -1,113 +1,114 @@
-//! How the memory of the heap and the collector's numbers are found, to account for them: one table, keyed by
-//! version.
+//! Where the runtime keeps the memory of the heap and the collector's counters, to account for them: one table,
+//! keyed by version.
 //!
-//! Read from `major_gc.h`, `domain_state.tbl`, `shared_heap.c`, `sizeclasses.h`, `gc_stats.h` and `io.h` of each
-//! release. Words count 8 bytes.
+//! Taken from `major_gc.h`, `domain_state.tbl`, `shared_heap.c`, `sizeclasses.h`, `gc_stats.h` and `io.h` of
+//! each release. A word is 8 bytes.
 
 use crate::domain_state::Release;
 use crate::version::Version;
 
-/// What is needed to account for the heap of some versions of OCaml.
+/// What is needed to account for the heap of a range of OCaml versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accounting {
-    /// Versions of OCaml with this layout, from the first to the last.
+    /// The first and the last version of OCaml with this layout.
     pub versions: (Version, Version),
-    /// Of what the major heap consists.
+    /// The structure of the major heap.
     pub major: MajorHeap,
-    /// Numbers that the domain state holds.
+    /// Counters in the domain state.
     pub counters: &'static [Counter],
-    /// Numbers that stand under a symbol of their own.
+    /// Counters that have a symbol of their own.
     pub globals: &'static [Global],
     /// Whether it can compact its heap; 5.0 and 5.1 cannot, and count no compactions.
     pub compacts: bool,
 }
 
-/// Of what the major heap consists.
+/// The structure of the major heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MajorHeap {
-    /// OCaml 4: chunks, filled with blocks without gaps.
+    /// OCaml 4: chunks, completely filled with blocks.
     Chunks(Chunks),
-    /// OCaml 5: pools of slots of one size, and large blocks by themselves.
+    /// OCaml 5: pools with slots of one size each, and separate large blocks.
     Pools(&'static Pools),
 }
 
-/// Chunks: a list from `caml_heap_start` on. What describes a chunk stands right before its first block; how many
-/// words that are is in [`HeapLayout`](crate::heap_layout::HeapLayout).
+/// Chunks: a linked list that starts at `caml_heap_start`. A chunk's head is right before its first block; its
+/// length in words is in [`HeapLayout`](crate::heap_layout::HeapLayout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
-    /// Word of the head that holds the chunk's size, in bytes.
+    /// Word of the head with the chunk's size in bytes.
     pub size: u64,
-    /// Word of the head that points to the next chunk.
+    /// Word of the head with the pointer to the next chunk.
     pub next: u64,
 }
 
-/// Pools, and the two places that own them: domains, and the runtime once a domain has ended.
+/// Pools, and their two owners: domains, and the runtime after a domain has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pools {
-    /// Word of the domain state that points to the domain's heap.
+    /// Word of the domain state with the pointer to the domain's heap.
     pub heap: u64,
-    /// Words of a pool.
+    /// Size of a pool in words.
     pub pool: u64,
-    /// Words of a pool's description; those that are used are below.
+    /// Size of a pool's header in words; the fields below are in it.
     pub pool_head: u64,
-    /// Word of a pool that points to the next one.
+    /// Word of a pool with the pointer to the next one.
     pub pool_next: u64,
-    /// Word of a pool that holds its size class, in 32 bits.
+    /// Word of a pool with its size class, in 32 bits.
     pub pool_class: u64,
-    /// Words of a slot, header included, by size class.
+    /// Size of a slot in words, header included, by size class.
     pub slots: &'static [u16],
-    /// Whether what no slot fits into comes before the slots, and not after them.
+    /// Whether the space that is too small for a slot comes before the slots, not after them.
     pub begins_with_waste: bool,
-    /// How free slots are told.
+    /// How to recognise free slots.
     pub free: FreeSlots,
-    /// Words before the first large block's header.
+    /// Words before the header of a large block.
     pub large_head: u64,
-    /// Word there that points to the next large block.
+    /// Word there with the pointer to the next large block.
     pub large_next: u64,
-    /// Words of a domain's heap with lists of pools, one per size class each: this many lists from the start.
+    /// A domain's heap starts with this many lists of pools, each of one word per size class.
     pub lists: u64,
     /// Words of a domain's heap with the two lists of large blocks.
     pub large: [u64; 2],
-    /// Word of a domain's heap where the runtime's own count begins.
+    /// Word of a domain's heap where the runtime's own counters begin.
     pub counts: u64,
-    /// The same of what has no owner, in a static variable.
+    /// The same for what has no owner, in a static variable.
     pub ownerless: Ownerless,
-    /// What ended domains counted, in a static variable.
+    /// Counters of ended domains, in a static variable.
     pub ended: Hidden,
-    /// What the words there are, by name.
+    /// The names of these counters, word by word.
     pub ended_names: &'static [&'static str],
 }
 
-/// A static variable of the runtime. Stripped executables have no name for it, but for functions that use it.
+/// A static variable of the runtime. Stripped executables have no symbol for it, but do for functions that use
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hidden {
-    /// The C file it is in.
+    /// The C file that defines it.
     pub file: &'static str,
     /// Its name there.
     pub name: &'static str,
     /// A function that uses it.
     pub function: &'static str,
-    /// Which parts of it that function uses, in bytes from its start.
+    /// The parts of it that this function uses, as byte offsets.
     pub parts: &'static [u64],
-    /// Whether it reads them itself; otherwise it takes their addresses.
+    /// Whether the function reads these parts; otherwise it takes their addresses.
     pub is_read: bool,
 }
 
-/// How a free slot of a pool is told.
+/// How to recognise a free slot of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeSlots {
     /// Its header is zero.
     One,
-    /// Since 5.5: its header is of an abstract block that is never marked, and where its size would be stands how many
-    /// free slots come after it, which hold anything.
+    /// Since 5.5: its header is that of an abstract block that is never marked, and the size in it is the
+    /// number of free slots that follow, whose contents are arbitrary.
     Run,
 }
 
 impl FreeSlots {
-    /// Tag and colour of the header that begins a run.
+    /// Tag and colour of the header that begins a run of free slots.
     const RUN: u64 = 0x3fb;
 
-    /// How many free slots begin with this header.
+    /// The number of free slots that begin with this header.
     pub fn count(self, header: u64) -> u64 {
         match self {
             FreeSlots::One => u64::from(header == 0),
@@ -122,33 +123,33 @@ impl FreeSlots {
 pub struct Ownerless {
     /// The variable.
     pub place: Hidden,
-    /// Pools that nobody uses.
+    /// The list of unused pools.
     pub idle: u64,
-    /// The runtime's count of what ended domains left.
+    /// The runtime's counters of what ended domains left behind.
     pub counts: u64,
-    /// The lists of pools that they left: two per size class.
+    /// The lists of pools that they left behind: two per size class.
     pub lists: u64,
-    /// The list of large blocks that they left.
+    /// The list of large blocks that they left behind.
     pub large: u64,
 }
 
-/// The order of the runtime's own count of a heap, in words from its start.
+/// The runtime's own counters of a heap, in words from their start.
 pub mod heap_counts {
     /// Words of pools.
     pub const POOL_WORDS: u64 = 0;
-    /// Words of blocks in pools, with their headers.
+    /// Words of blocks in pools, headers included.
     pub const POOL_LIVE_WORDS: u64 = 2;
     /// Blocks in pools.
     pub const POOL_LIVE_BLOCKS: u64 = 3;
-    /// Words lost in pools: heads, and slots longer than their blocks.
+    /// Words lost in pools: pool headers, and slots larger than their blocks.
     pub const POOL_FRAGMENT_WORDS: u64 = 4;
-    /// Words of large blocks, with what stands before them.
+    /// Words of large blocks, including what precedes their headers.
     pub const LARGE_WORDS: u64 = 5;
     /// Large blocks.
     pub const LARGE_BLOCKS: u64 = 7;
-    /// The most that the words of pools and of large blocks have been.
+    /// The peak of the words of pools and of large blocks.
     pub const MOST: [u64; 2] = [1, 6];
-    /// Words of the whole count.
+    /// Size of all these counters in words.
     pub const WORDS: u64 = 8;
 }
 
@@ -157,27 +158,27 @@ pub mod heap_counts {
 pub enum Stored {
     /// 64 bits.
     Integer,
-    /// 32 bits, as C's `int`.
+    /// 32 bits, like C's `int`.
     Int32,
-    /// As C's `double`.
+    /// C's `double`.
     Double,
 }
 
-/// A number in the domain state.
+/// A counter in the domain state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// What it is called; as `Gc.stat` and `Gc.control` call it, where these have it.
+    /// Its name; the one in `Gc.stat` and `Gc.control` if it is there.
     pub name: &'static str,
     /// The word that holds it.
     pub word: u64,
-    /// How.
+    /// How it is stored.
     pub stored: Stored,
 }
 
-/// A number under a symbol.
+/// A counter with a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Global {
-    /// What it is called; as `Gc.stat` and `Gc.control` call it, where these have it.
+    /// Its name; the one in `Gc.stat` and `Gc.control` if it is there.
     pub name: &'static str,
     /// The symbol.
     pub symbol: &'static str,
@@ -205,20 +206,20 @@ const fn real(name: &'static str, symbol: &'static str) -> Global {
     Global { name, symbol, stored: Stored::Double }
 }
 
-/// Names that are used in several places. Words that were allocated are more than what one word holds: what was allocated
-/// since the last slice must be added.
+/// Names that are used in several places. The counters of allocated words in the domain state lag: words
+/// allocated since the last slice must be added.
 pub mod name {
     /// Words allocated in minor heaps.
     pub const MINOR_WORDS: &str = "minor_words";
-    /// Words that minor collections moved to the major heap.
+    /// Words that minor collections promoted to the major heap.
     pub const PROMOTED_WORDS: &str = "promoted_words";
-    /// Words allocated in the major heap, promoted ones included.
+    /// Words allocated in the major heap, including promoted ones.
     pub const MAJOR_WORDS: &str = "major_words";
     /// Words allocated in the major heap since its last slice; part of `major_words`.
     pub const SINCE_SLICE: &str = "major_words_since_slice";
     /// Minor collections.
     pub const MINOR_COLLECTIONS: &str = "minor_collections";
-    /// Major collections that the program has asked for.
+    /// Major collections that the program requested.
     pub const FORCED: &str = "forced_major_collections";
     /// Compactions.
     pub const COMPACTIONS: &str = "compactions";
@@ -263,7 +264,7 @@ const COUNTERS_5_3: [Counter; 9] = [
     double("extra_heap_resources", 39),
 ];
 
-/// Those of 5.0, in whose domain state each domain counts minor collections by itself.
+/// The counters of 5.0, whose domain state counts minor collections per domain.
 const COUNTERS_5_0: [Counter; COUNTERS_5_3.len() + 1] = {
     let mut counters = [integer(name::MINOR_COLLECTIONS, 50); COUNTERS_5_3.len() + 1];
     let (first, _) = counters.split_at_mut(COUNTERS_5_3.len());
@@ -271,7 +272,7 @@ const COUNTERS_5_0: [Counter; COUNTERS_5_3.len() + 1] = {
     counters
 };
 
-/// The same, where another release has them.
+/// The counters of 5.3, at the positions of another release.
 const fn counters_5(release: Release) -> [Counter; COUNTERS_5_3.len()] {
     let mut counters = COUNTERS_5_3;
     let mut at = 0;
@@ -299,7 +300,7 @@ const GLOBALS_4: &[Global] = &[
     real("extra_heap_resources", "caml_extra_heap_resources"),
 ];
 
-/// Of all releases of OCaml 5. What came later stands first: 5.0 has neither of the first two, and 5.1 not the first.
+/// The counters of all releases of OCaml 5. The newest come first: 5.0 lacks the first two, and 5.1 the first.
 const GLOBALS_5: &[Global] = &[
     global(name::COMPACTIONS, "caml_compactions_count"),
     global(name::MINOR_COLLECTIONS, "caml_minor_collections_count"),
@@ -313,7 +314,7 @@ const GLOBALS_5: &[Global] = &[
     int32("gc_phase", "caml_gc_phase"),
 ];
 
-/// Since 5.2. Slots fill a pool but for its head and what no slot fits into.
+/// Since 5.2. Slots fill a pool except for its header and the remainder that is too small for a slot.
 const POOLS_5_3: Pools = Pools {
     heap: 35,
     pool: 4096,
@@ -330,9 +331,9 @@ const POOLS_5_3: Pools = Pools {
     large_next: 1,
     lists: 4,
     large: [128, 129],
-    // After the next class to sweep, and the owner.
+    // After the next class to sweep and the owner.
     counts: 132,
-    // After the lock, of five words.
+    // After the lock of five words.
     ownerless: Ownerless {
         place: Hidden {
             file: "shared_heap.c",
@@ -364,7 +365,7 @@ const SLOTS_5_0: &[u16] = &[
 
 const CHUNKS: MajorHeap = MajorHeap::Chunks(Chunks { size: 2, next: 3 });
 
-/// The heaps that are known.
+/// The known heaps.
 static ACCOUNTINGS: [Accounting; 8] = [
     Accounting {
         versions: (Version::new(4, 11), Version::new(4, 11)),
@@ -452,7 +453,7 @@ const fn accounting_5(
 }
 
 impl Accounting {
-    /// The heap of a version; none if it is not known.
+    /// The layout for a version; None if it is unknown.
     pub fn of(version: Version) -> Option<&'static Accounting> {
         ACCOUNTINGS.iter().find(|layout| {
             let (first, last) = layout.versions;
@@ -462,7 +463,7 @@ impl Accounting {
 }
 
 impl Pools {
-    /// Words of a pool that are in no slot: its head, and what no slot fits into.
+    /// Words of a pool that are in no slot: its header, and the remainder that is too small for a slot.
     pub fn outside_slots(&self, class: usize) -> Option<u64> {
         let slot = u64::from(*self.slots.get(class)?);
         let room = self.pool - self.pool_head;
@@ -500,7 +501,7 @@ mod tests {
         }
     }
 
-    /// `wastage_sizeclass` of the runtimes, which is not a remainder for all classes by chance.
+    /// `wastage_sizeclass` of the runtimes, which happens not to be a remainder for all classes.
     #[test]
     fn slots_fill_pools_to_their_end() {
         let check = |release, wasted: [u64; 32]| {

@@ -1,12 +1,12 @@
-//! Where the collector keeps what says when a snapshot of the heap is due, and how it is asked to come to a safe
-//! point, for one version of OCaml.
+//! Where the collector keeps what tells that a snapshot of the heap is due, and how it is asked to come to a
+//! safe point, by version of OCaml.
 //!
-//! Numbers count 8-byte words of the domain state; they were read from `domain_state.tbl` of each release.
+//! Numbers are 8-byte words of the domain state, taken from `domain_state.tbl` of each release.
 
 use crate::domain_state::Release;
 use crate::version::Version;
 
-/// What the agent looks at in a collector.
+/// The parts of a collector that the agent uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectorLayout {
     /// OCaml 4: one domain.
@@ -18,7 +18,7 @@ pub enum CollectorLayout {
     },
     /// OCaml 5.
     Many {
-        /// `young_limit`: raised, the domain comes to a safe point.
+        /// `young_limit`: if it is raised, the domain comes to a safe point.
         young_limit: usize,
         /// `requested_external_interrupt`.
         interrupt: usize,
@@ -28,7 +28,7 @@ pub enum CollectorLayout {
 }
 
 impl CollectorLayout {
-    /// The layout of a version; none if it is not known.
+    /// The layout for a version; None if it is unknown.
     pub fn of(version: Version) -> Option<CollectorLayout> {
         if version == Version::new(4, 11) {
             return Some(CollectorLayout::One { cycles: 40, heap_words: 41 });

@@ -1,22 +1,22 @@
-//! Custom blocks: what C keeps for OCaml, and how much memory outside the heap hangs on them.
+//! Custom blocks: what C keeps for OCaml, and how much memory outside the heap belongs to them.
 //!
-//! The first word of a custom block points to its operations, whose first word points to an identifier. The rest
-//! is the business of who made it. Known here is what comes with OCaml.
+//! The first word of a custom block points to its operations, whose first word points to an identifier. The
+//! rest is known only to the code that made the block. This module knows the kinds that come with OCaml.
 
 use crate::version::Version;
 
-/// Kinds of custom blocks that hold memory outside the heap.
+/// Kinds of custom blocks, by the memory that they hold outside the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Custom {
     /// A bigarray: [`Bigarray::read`].
     Bigarray,
     /// A channel: its second word points to a [`Channel`].
     Channel,
-    /// What its second word points to has this many bytes, always.
+    /// The structure to which its second word points always has this size in bytes.
     Fixed(u64),
-    /// A boxed integer, of so many bytes.
+    /// A boxed integer of this size in bytes.
     Integer(u64),
-    /// It is not known here what it holds.
+    /// It is unknown what it holds.
     Unknown,
 }
 
@@ -24,10 +24,10 @@ impl Custom {
     /// The kind with this identifier.
     pub fn of(identifier: &[u8]) -> Custom {
         match identifier {
-            // Until 4.06 the first; mapped files have another one.
+            // The first until 4.06; mapped files have another one.
             b"_bigarray" | b"_bigarr02" => Custom::Bigarray,
             b"_chan" => Custom::Channel,
-            // A mutex, a condition, both and a flag, as glibc has them.
+            // Glibc's mutex; its condition; both and a flag.
             b"_mutex" => Custom::Fixed(40),
             b"_condition" => Custom::Fixed(48),
             b"_threadstatus" => Custom::Fixed(96),
@@ -38,28 +38,28 @@ impl Custom {
     }
 }
 
-/// Whose the memory of a bigarray is.
+/// The owner of a bigarray's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// C's: it is not freed with the bigarray.
+    /// C: it is not freed with the bigarray.
     C,
-    /// The bigarray's, and that of others that share it.
+    /// The bigarray, and others that share it.
     Bigarray,
-    /// A mapped file's.
+    /// A mapped file.
     File,
 }
 
 /// A bigarray.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bigarray {
-    /// Where its elements are.
+    /// The address of its elements.
     pub data: u64,
-    /// How many bytes they take.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// Whose memory that is.
+    /// The owner of that memory.
     pub owner: Owner,
-    /// What it shares its memory with others by, 0 if it does not: `{number of arrays, memory, bytes}`, with the
-    /// bytes only for mapped files.
+    /// The structure by which it shares its memory with other bigarrays, 0 if it does not: `{number of arrays,
+    /// memory, bytes}`, with the bytes only for mapped files.
     pub proxy: u64,
 }
 
@@ -68,7 +68,7 @@ impl Bigarray {
     const HEAD: usize = 5;
     const MOST_DIMENSIONS: u64 = 16;
 
-    /// Reads the words of a custom block, from its operations on. None if they make no sense.
+    /// Parses the words of a custom block, beginning with its operations. None if they make no sense.
     pub fn read(words: &[u64]) -> Option<Bigarray> {
         let [_, data, dimensions, flags, proxy] = *words.first_chunk::<{ Bigarray::HEAD }>()?;
         if dimensions > Self::MOST_DIMENSIONS {
@@ -91,7 +91,7 @@ impl Bigarray {
         let lengths = words.get(Self::HEAD..Self::HEAD + dimensions as usize)?;
         let bytes =
             lengths.iter().try_fold(element, |bytes: u64, length| bytes.checked_mul(*length))?;
-        // No more than a process can address.
+        // At most what a process can address.
         (bytes < 1 << 47).then_some(Bigarray { data, bytes, owner, proxy })
     }
 }
@@ -99,22 +99,22 @@ impl Bigarray {
 /// A channel's structure, which is outside the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Bytes of the structure.
+    /// Size of the structure in bytes.
     pub bytes: u64,
-    /// Where in it a pointer to the buffer's end is, and one to its beginning, in bytes; none where the buffer is
-    /// part of the structure.
+    /// The byte offsets in it of a pointer to the buffer's end and of one to its beginning; None if the buffer
+    /// is part of the structure.
     pub buffer: Option<(u64, u64)>,
 }
 
 impl Channel {
-    /// Nobody has longer buffers.
+    /// A bound that no real buffer reaches.
     pub const LONGEST_BUFFER: u64 = 1 << 20;
 
-    /// Channels of a version.
+    /// The layout for a version.
     pub fn of(version: Version) -> Channel {
         let with_buffer = |rest: u64| Channel { bytes: rest + (64 << 10), buffer: None };
         match (version.major, version.minor) {
-            // 4.12 and before had two more numbers.
+            // 4.12 and earlier had two more numbers.
             (..=4, ..=12) => with_buffer(88),
             (..=4, _) => with_buffer(80),
             (5, ..=1) => with_buffer(120),
@@ -145,7 +145,7 @@ mod tests {
         check(0x400 | 12, &[], Some(1));
         check(OWN | 13, &[7], Some(14));
         check(12, &[0], Some(0));
-        // What makes no sense.
+        // Nonsense.
         check(OWN | 14, &[1], None);
         check(0x600, &[1], None);
         check(OWN, &[u64::MAX, 2], None);

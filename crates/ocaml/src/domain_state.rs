@@ -1,30 +1,31 @@
-//! How the domain state differs between releases of OCaml 5.
+//! Differences of the domain state between releases of OCaml 5.
 //!
 //! Layouts are written down for 5.3 ([`crate::heap_layout`], [`crate::accounting`], [`crate::collector`],
-//! [`crate::runtime`]). Other releases have the same words in the same order, with some more or some fewer between them: here
-//! it stands where, from `domain_state.tbl` of each release, so that each layout stands once.
+//! [`crate::runtime`]). Other releases have the same words in the same order, with some words more or fewer
+//! between them. This module says where, according to `domain_state.tbl` of each release, so that each layout
+//! is written down once.
 
 use crate::version::Version;
 
-/// A release of OCaml 5 whose domain state is known, from the oldest on.
+/// A release of OCaml 5 whose domain state is known, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Release {
     /// 5.0.
     V5_0,
     /// 5.1.
     V5_1,
-    /// 5.2: words of a sampler that does not work yet, at the end.
+    /// 5.2: has the words of a sampler that does not work yet, at the end.
     V5_2,
     /// 5.3.
     V5_3,
     /// 5.4: three words before `swept_words` of 5.3, and `gc_policy` after it.
     V5_4,
-    /// 5.5: `major_work_done_between_slices` has become two words.
+    /// 5.5: `major_work_done_between_slices` became two words.
     V5_5,
 }
 
 impl Release {
-    /// The release of a version; none if it is not of these.
+    /// The release of a version; None if it is not one of these.
     pub(crate) fn of(version: Version) -> Option<Release> {
         match (version.major, version.minor) {
             (5, 0) => Some(Release::V5_0),
@@ -47,11 +48,12 @@ impl Release {
         self as u8 >= Release::V5_3 as u8
     }
 
-    /// From which word of 5.3 on, and up to the next one here, words are how many later than in 5.3.
+    /// Pairs of a word of 5.3 and a shift: from that word on, up to that of the next pair, words are shifted by
+    /// so much.
     const fn shifts(self) -> &'static [(usize, isize)] {
         match self {
-            // Without `young_trigger`; then others come and go before `swept_words`, `local_roots`, `requested_minor_gc`,
-            // `dls_root`, `extern_state` and `stat_forced_major_collections`.
+            // Without `young_trigger`; then words come and go before `swept_words`, `local_roots`,
+            // `requested_minor_gc`, `dls_root`, `extern_state` and `stat_forced_major_collections`.
             Release::V5_0 => &[(5, -1), (18, -2), (20, 0), (31, -1), (38, 2), (46, -1), (51, 0)],
             // Without `allocated_words_direct`.
             Release::V5_1 | Release::V5_2 => &[(18, -1)],
@@ -61,7 +63,7 @@ impl Release {
         }
     }
 
-    /// Where a word of 5.3's domain state is in this release, which must have it.
+    /// The position in this release of a word of 5.3's domain state, which this release must have.
     pub(crate) const fn word(self, of_5_3: usize) -> usize {
         let shifts = self.shifts();
         let mut word = of_5_3;
@@ -73,7 +75,7 @@ impl Release {
         word
     }
 
-    /// As [`Release::word`], for what only some versions have.
+    /// Like [`Release::word`], for a word that only some versions have.
     pub(crate) const fn maybe(self, of_5_3: Option<usize>) -> Option<usize> {
         match of_5_3 {
             Some(word) => Some(self.word(word)),
@@ -86,9 +88,9 @@ impl Release {
 mod tests {
     use super::Release;
 
-    /// Counted in `domain_state.tbl` of each release: action_pending, gc_regs, allocated_words, swept_words, local_roots,
-    /// final_info, backtrace_last_exn, requested_external_interrupt, id, dls_root, dependent_allocated, stat_minor_words,
-    /// stat_forced_major_collections, trap_sp_off.
+    /// Counted in `domain_state.tbl` of each release: action_pending, gc_regs, allocated_words, swept_words,
+    /// local_roots, final_info, backtrace_last_exn, requested_external_interrupt, id, dls_root,
+    /// dependent_allocated, stat_minor_words, stat_forced_major_collections, trap_sp_off.
     #[test]
     fn words_are_where_the_releases_have_them() {
         let of = |release: Release| {

@@ -6,23 +6,23 @@ use core::fmt;
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// It does not begin as anything that can be run, and no OCaml bytecode stands at its end.
+    /// It does not begin like anything executable, and there is no OCaml bytecode at its end.
     NotExecutable,
-    /// It begins as an executable and then makes no sense.
+    /// It begins like an executable and then makes no sense.
     Damaged {
-        /// Where that was seen.
+        /// The byte offset at which that shows.
         offset: u64,
-        /// What was seen.
+        /// What was found there.
         reason: String,
     },
-    /// Marshalled data that makes no sense, or of a kind that is not read here.
+    /// Marshalled data that makes no sense, or of a kind that is not supported.
     Marshalled {
-        /// Where that was seen.
+        /// The byte offset at which that shows.
         offset: u64,
-        /// What was seen.
+        /// What was found there.
         reason: String,
     },
-    /// There is no bytecode in it that can be read, for this reason.
+    /// There is no readable bytecode in it, for this reason.
     NoBytecode(String),
 }
 

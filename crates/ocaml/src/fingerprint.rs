@@ -1,29 +1,29 @@
-//! Which OCaml a runtime is, told by the names it exports.
+//! Identifies the version of an OCaml runtime by the names it exports.
 //!
-//! A native executable is linked so that all global names of its runtime can be found by libraries, also
-//! after stripping. Every version brought new ones. A runtime of a version has the markers of all versions
-//! up to its own and none of a later one; what has some of a version's markers but not all, or lacks those of
-//! an earlier one, is no runtime that is known here.
+//! A native executable is linked so that libraries can find all global names of its runtime, even after
+//! stripping. Every version introduced new ones. A runtime has the markers of all versions up to its own and
+//! none of a later one. A runtime that has some but not all markers of a version, or lacks those of an earlier
+//! one, is unknown.
 //!
 //! How the markers were found: the runtimes of the tags 4.08.1, 4.09.1, 4.10.2, 4.11.0, 4.11.2, 4.12.0, 4.12.1,
 //! 4.13.1, 4.14.0 to 4.14.2, 5.0.0, 5.1.0, 5.1.1, 5.2.0 and 5.3.0~alpha1 were built, for native code and for
-//! bytecode, and their names compared (`nm -g`); for 5.4 and 5.5, the names that Debian's ocamlopt 5.4.1 and
-//! 5.5.2 export. Of what was new in a version, names were taken that are in both kinds of runtime, stay in all
-//! later versions of the same line, and stand in object files that every program is linked with: startup,
-//! collector, sampling.
+//! bytecode, and their names compared (`nm -g`). For 5.4 and 5.5 these are names that Debian's ocamlopt 5.4.1
+//! and 5.5.2 export. Among the names that were new in a version, those were chosen that are in both kinds of
+//! runtime, remain in all later versions of the same line, and are in object files that every program is linked
+//! with: startup, collector, sampling.
 
 use crate::version::Version;
 
-/// What the names of a runtime tell.
+/// What the names of a runtime reveal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     /// The version.
     pub version: Version,
-    /// What it runs.
+    /// The kind of code that it runs.
     pub code: Code,
 }
 
-/// What a runtime runs.
+/// The kind of code that a runtime runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// Machine code.
@@ -32,7 +32,7 @@ pub enum Code {
     Bytecode,
 }
 
-/// A version and names that came with it.
+/// A version and names that it introduced.
 type Markers = (Version, &'static [&'static str]);
 
 const LINE_4: &[Markers] = &[
@@ -54,9 +54,9 @@ const LINE_5: &[Markers] = &[
     (Version::new(5, 5), &["caml_init_gc_tweaks", "caml_domain_count"]),
 ];
 
-/// Tells which OCaml a runtime is, asking `has` for names that it exports.
+/// Identifies a runtime, asking `has` for names that it exports.
 ///
-/// None if it is no OCaml runtime, or one of a version that is not known here.
+/// None if it is not an OCaml runtime, or one of an unknown version.
 pub fn fingerprint(has: impl Fn(&str) -> bool) -> Option<Fingerprint> {
     let code = match (has("caml_prim_table"), has("caml_start_program")) {
         (true, false) => Code::Bytecode,
@@ -68,7 +68,8 @@ pub fn fingerprint(has: impl Fn(&str) -> bool) -> Option<Fingerprint> {
     Some(Fingerprint { version, code })
 }
 
-/// The last version of a line whose markers are there, if all before are and none after.
+/// The last version of a line whose markers are all there, if those of all earlier versions are there and none
+/// of later ones.
 fn newest(line: &[Markers], has: impl Fn(&str) -> bool) -> Option<Version> {
     let mut version = None;
     let mut is_over = false;

@@ -1,22 +1,23 @@
-//! Frame tables of native code: what the compiler tells of each return address.
+//! Frame tables of native code: what the compiler records for each return address.
 //!
-//! A table is a count and as many descriptors. A descriptor: return address (64 bits), frame size and flags
-//! (16), number of live values (16), where each is (16 each: an even number counts bytes from the stack pointer,
-//! an odd one, halved, words of the saved registers). With flag 2 a byte and as many more as it says, one for
-//! each allocation; with flag 1, aligned to 4 bytes, where to find the debug information (32, counted from where
-//! that stands), for each allocation or once. Descriptors are aligned to 8 bytes. A frame size of 0xffff is no
-//! size and has no flags: here a piece of OCaml stack ends, and C called. It is so from 4.11 to 5.3.
+//! A table is a count followed by that many descriptors. A descriptor consists of the return address (64 bits),
+//! frame size and flags (16), number of live values (16), and the location of each (16: an even number counts
+//! bytes from the stack pointer; an odd one, halved, words of the saved registers). With flag 2 there follow a
+//! count byte and one byte for each allocation. With flag 1 there follows, aligned to 4 bytes, the location of
+//! the debug information (32, relative to that field), once or for each allocation. Descriptors are aligned to
+//! 8 bytes. A frame size of 0xffff is not a size and has no flags: it marks the end of an OCaml stack chunk,
+//! which C called. This holds from 4.11 to 5.3.
 //!
-//! Debug information is two words of 32 bits. Bit 0: another one follows, of the function that this was inlined
-//! into. Bits 2 to 25: where the names are, counted from here. The rest is lines and characters, packed in
-//! ways that differ (see [`LocationLayout`]).
+//! Debug information is two words of 32 bits. Bit 0: another record follows, for the function that this one was
+//! inlined into. Bits 2 to 25: the location of the names, relative to this word. The rest is lines and columns,
+//! packed in different ways (see [`LocationLayout`]).
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::runtime::LocationLayout;
 
-/// Where the parts of a descriptor are that all have, in bytes from its beginning, and what its flags mean.
+/// Byte offsets of the parts that every descriptor has, and the meaning of its flags.
 pub mod layout {
     /// The return address.
     pub const RETURN_ADDRESS: usize = 0;
@@ -26,16 +27,16 @@ pub mod layout {
     pub const LIVE_COUNT: usize = 10;
     /// Live values, 2 bytes each.
     pub const LIVE: usize = 12;
-    /// Debug information and what tells of allocations are aligned to so many bytes.
+    /// The alignment of debug information and allocations in bytes.
     pub const ALIGNMENT: usize = 4;
-    /// A flag: there is debug information.
+    /// Flag: there is debug information.
     pub const HAS_DEBUG_INFO: u16 = 1;
-    /// A flag: allocations are told one by one.
+    /// Flag: allocations are listed.
     pub const HAS_ALLOCATIONS: u16 = 2;
-    /// In place of size and flags: here a piece of OCaml stack ends.
+    /// In place of size and flags: a chunk of OCaml stack ends here.
     pub const RETURNS_TO_C: u16 = 0xffff;
 
-    /// The size of a frame, by size and flags; none at the end of a piece of stack.
+    /// The size of a frame, from size and flags; None at the end of a stack chunk.
     #[inline]
     pub const fn frame_size(data: u16) -> Option<u16> {
         match data {
@@ -47,46 +48,46 @@ pub mod layout {
 
 use layout::{HAS_ALLOCATIONS, HAS_DEBUG_INFO, RETURNS_TO_C};
 
-/// No descriptor is longer: 65,535 live values, 255 allocations with debug information.
+/// The maximum length of a descriptor: 65,535 live values, 255 allocations with debug information.
 pub const LONGEST_DESCRIPTOR: usize = 12 + 2 * 0xffff + 256 + 4 + 4 * 256 + 8;
-/// More functions are not inlined into one another.
+/// The maximum depth of inlining that is followed.
 const MOST_INLINED: usize = 100;
 /// Longer names are cut.
 const LONGEST_NAME: usize = 1024;
 
-/// What the compiler tells of one return address.
+/// What the compiler records for one return address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// The return address.
     pub return_address: u64,
-    /// The size of the frame in bytes; none where C called OCaml.
+    /// The size of the frame in bytes; None where C called OCaml.
     pub frame_size: Option<u16>,
-    /// Where live values are.
+    /// Locations of live values.
     pub live: Vec<Live>,
-    /// How many words each allocation takes that may be made here.
+    /// The sizes in words of the allocations that may happen here.
     pub allocations: Vec<u16>,
-    /// Where the debug information is that the runtime would tell.
+    /// The address of the debug information that the runtime would use.
     pub debug_info: Option<u64>,
 }
 
-/// Where a live value is.
+/// The location of a live value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Live {
-    /// On the stack, so many bytes above the stack pointer.
+    /// On the stack, this many bytes above the stack pointer.
     Stack(u16),
-    /// In a register: a word of the saved registers.
+    /// In a register, given as a word of the saved registers.
     Register(u16),
 }
 
 impl Descriptor {
-    /// Reads the descriptor that `bytes` begin with and that stands at `address`; also how many bytes it takes.
-    /// None if the bytes end before it does.
+    /// Parses the descriptor at the beginning of `bytes`, whose address is `address`; also returns its length
+    /// in bytes. None if the bytes end before it does.
     pub fn read(bytes: &[u8], address: u64) -> Option<(Descriptor, usize)> {
         let return_address = u64::from_le_bytes(*bytes.first_chunk()?);
         let data = half(bytes, layout::DATA)?;
         let mut end = layout::LIVE;
         if data == RETURNS_TO_C {
-            // What count of live values there is says nothing.
+            // The count of live values means nothing here.
             let none = Descriptor {
                 return_address,
                 frame_size: None,
@@ -138,22 +139,23 @@ fn word32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
-    /// The file, as it was called when it was compiled.
+    /// The file, as it was passed to the compiler.
     pub file: String,
     /// The function, with its modules.
     pub function: String,
-    /// The line.
+    /// The line, from 1.
     pub line: u32,
-    /// First and last character. Where they are on different lines, the last counts from the beginning of the
-    /// first line.
+    /// The first column and the column after the last. If these are on different lines, the last one counts
+    /// from the beginning of the first line.
     pub characters: (u32, u32),
 }
 
-/// The places that debug information at `address` tells, innermost first: a function, what it was inlined into,
-/// and so on. `memory` fills a buffer with what stands at an address, or says that it cannot.
+/// The source locations in the debug information at `address`, innermost first: a function, the one it was
+/// inlined into, and so on. `memory` fills a buffer with the contents of an address, or returns false if it
+/// cannot.
 pub fn locations(
     address: u64,
     layout: LocationLayout,
@@ -185,7 +187,7 @@ fn location(
     let names = at.checked_add(u64::from(first & 0x3ff_fffc))?;
     let mut record = [0; 12];
     let is_apart = layout == LocationLayout::TwoLines && second >> 31 != 0;
-    // Names follow at once, or after what did not fit into the words.
+    // The names follow at once, or after the numbers that did not fit into the two words.
     let names_at = if is_apart { 12 } else { 4 };
     if !memory(names, record.get_mut(..names_at)?) {
         return None;
@@ -220,7 +222,7 @@ fn text(address: u64, memory: &mut dyn FnMut(u64, &mut [u8]) -> bool) -> Option<
     let mut at = address;
     while bytes.len() < LONGEST_NAME {
         let mut piece = [0; PIECE];
-        // Up to an aligned end, so that nothing is asked for that a string cannot reach.
+        // Up to an aligned end, so that nothing is read that the string may not reach.
         let length = PIECE - (at % PIECE as u64) as usize;
         let piece = piece.get_mut(..length)?;
         if !memory(at, piece) {
@@ -277,9 +279,9 @@ mod tests {
         assert_eq!(length, allocating.len());
         assert_eq!(found.frame_size, Some(32));
         assert_eq!(found.allocations, [2, 3, 256]);
-        // The first allocation has none, so the second's is told: its offset stands at 24.
+        // The first allocation has none, so that of the second is returned: its offset is at 24.
         assert_eq!(found.debug_info, Some(ADDRESS + 24 + 64));
-        // Without what aligns them.
+        // Without the padding.
         for (whole, content) in [(plain, 18), (allocating, 32)] {
             for end in 0..content {
                 assert_eq!(Descriptor::read(&whole[..end], ADDRESS), None, "{end}");
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!(told, [expected(42, (7, 100)), expected(43, (1, 2))]);
 
         let mut memory = vec![];
-        // Packed: line 12, from 3, to 9, end 5 further as the lines are.
+        // Packed: line 12, from 3, to 9, and the end 5 further on because of line breaks.
         let second: u32 = 12 << 19 | 3 << 10 | 9 << 3;
         memory.extend((8_u32 | 5 << 26).to_le_bytes());
         memory.extend(second.to_le_bytes());

@@ -1,42 +1,43 @@
-//! Where the runtime keeps what a snapshot of the heap needs: its roots and its spaces.
+//! Where the runtime keeps what a heap snapshot needs: its roots and its spaces.
 //!
-//! All numbers count words of 8 bytes from the beginning of a structure. They were read in the sources of each
-//! release: `domain_state.tbl`, `finalise.c`, `memprof.c`, `st_stubs.c`, `major_gc.h`, `fiber.h`, `globroots.c`.
+//! All numbers are 8-byte words from the beginning of a structure. They were taken from the sources of each
+//! release: `domain_state.tbl`, `finalise.c`, `memprof.c`, `st_stubs.c`, `major_gc.h`, `fiber.h`,
+//! `globroots.c`.
 
 use crate::domain_state::Release;
 
-/// Layouts of one runtime.
+/// The layouts of one runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapLayout {
     /// Words of the domain state.
     pub state: StateLayout,
-    /// Words of a thread of systhreads.
+    /// Words of a thread of the systhreads library.
     pub thread: ThreadLayout,
-    /// How the sampler keeps its entries; none in runtimes without one.
+    /// The sampler's entries; None in runtimes without a sampler.
     pub memprof: Option<MemprofLayout>,
-    /// OCaml 4: how many words stand before a chunk of the major heap.
+    /// OCaml 4: the length of the head of a chunk of the major heap, in words.
     pub chunk_head: usize,
-    /// OCaml 5: whether static variables with something for each domain hold that themselves, as until 5.2, where there
-    /// can be 128 domains and no more, or point to it.
+    /// OCaml 5: whether static arrays with one element per domain contain these elements themselves (until 5.2,
+    /// which allows at most 128 domains) or a pointer to them.
     pub holds_domains_in_place: bool,
 }
 
 /// Words of the domain state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateLayout {
-    /// `young_ptr`: where the live part of the minor heap begins.
+    /// `young_ptr`: where the used part of the minor heap begins.
     pub young_pointer: usize,
     /// `young_start`.
     pub young_start: usize,
     /// `young_end`.
     pub young_end: usize,
-    /// `stack_cache`: fibers that are kept for new ones (OCaml 5).
+    /// `stack_cache`: fiber stacks kept for reuse (OCaml 5).
     pub stack_cache: Option<usize>,
-    /// `gc_regs`: registers that were saved when the collector was called.
+    /// `gc_regs`: registers saved when the collector was called.
     pub registers: usize,
     /// `local_roots`: the chain of CAMLparam and CAMLlocal.
     pub local_roots: usize,
-    /// `stack_high`: where the interpreter's stack ends (OCaml 4).
+    /// `stack_high`: the end of the interpreter's stack (OCaml 4).
     pub stack_high: Option<usize>,
     /// `backtrace_last_exn`.
     pub last_exception: usize,
@@ -46,14 +47,14 @@ pub struct StateLayout {
     pub ephemerons: Option<usize>,
     /// `memprof` (OCaml 5).
     pub memprof: Option<usize>,
-    /// `dls_root`: what Domain.DLS keeps (OCaml 5).
+    /// `dls_root`: the contents of Domain.DLS (OCaml 5).
     pub domain_local: Option<usize>,
 }
 
-/// Words of a thread of systhreads, `struct caml_thread_struct`.
+/// Words of a thread of the systhreads library, `struct caml_thread_struct`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadLayout {
-    /// `next`, in a ring. `descr` is word 0.
+    /// `next`, in a circular list. `descr` is word 0.
     pub next: usize,
     /// `bottom_of_stack` of native code in OCaml 4, `current_stack` in OCaml 5.
     pub stack: usize,
@@ -69,18 +70,18 @@ pub struct ThreadLayout {
     pub local_roots: usize,
     /// `backtrace_last_exn`.
     pub last_exception: usize,
-    /// `memprof_ctx`, where it is a pointer.
+    /// `memprof_ctx`, if it is a pointer.
     pub memprof: Option<usize>,
     /// `domain_id`, a C int (OCaml 5).
     pub domain: Option<usize>,
-    /// How many words one domain has in `thread_table` (OCaml 5).
+    /// The number of words per domain in `thread_table` (OCaml 5).
     pub table_stride: Option<usize>,
 }
 
-/// How the sampler keeps its entries. The sampled block is word 0 of an entry.
+/// The sampler's entries. The sampled block is word 0 of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemprofLayout {
-    /// Words of an entry.
+    /// Size of an entry in words.
     pub entry: usize,
     /// `n_samples`.
     pub samples: usize,
@@ -88,17 +89,17 @@ pub struct MemprofLayout {
     pub user_data: usize,
     /// The word with flags.
     pub flags: usize,
-    /// The bit that says that the block is gone.
+    /// The bit that says that the block is dead.
     pub is_deallocated: u64,
-    /// The bit that says that the entry is gone.
+    /// The bit that says that the entry is deleted.
     pub is_deleted: u64,
-    /// The bit that says that the block is not there yet, and its word no address (OCaml 5).
+    /// The bit that says that the block does not exist yet and its word is not an address (OCaml 5).
     pub is_offset: u64,
-    /// How many entries there are: word of a table of entries, the first of which points to them.
+    /// The number of entries: a word of a table of entries, whose first word points to them.
     pub table_length: usize,
-    /// Where a thread's own table begins, in what belongs to a thread.
+    /// The beginning of a thread's own table in the thread's structure.
     pub thread_table: usize,
-    /// OCaml 5: what a domain has.
+    /// OCaml 5: what the sampler keeps for a domain.
     pub domain: Option<MemprofDomain>,
 }
 
@@ -109,82 +110,83 @@ pub struct MemprofDomain {
     pub table: usize,
     /// The configuration, within a table.
     pub configuration: usize,
-    /// Tables of profiles that have ended, linked.
+    /// The linked list of tables of ended profiles.
     pub orphans: usize,
     /// The link to the next one, in such a table.
     pub next_orphan: usize,
-    /// Threads, linked.
+    /// The linked list of threads.
     pub threads: usize,
     /// The link to the next one, in a thread.
     pub next_thread: usize,
 }
 
-/// How a sampler of OCaml 5 was configured: fields of a block. Domains may share one.
+/// The configuration of an OCaml 5 sampler: fields of a block. Domains may share one.
 pub mod configuration {
     use crate::value::{UNIT, integer};
 
-    /// None.
+    /// No configuration.
     pub const NONE: usize = UNIT;
-    /// Whether it samples, was stopped, or discarded.
+    /// Whether it is sampling, stopped, or discarded.
     pub const STATUS: usize = 0;
-    /// The status of one that samples.
+    /// The status of one that is sampling.
     pub const SAMPLING: usize = integer(0);
     /// The status of one that was discarded.
     pub const DISCARDED: usize = integer(2);
     /// A float: `1 / log(1 - rate)`.
     pub const INVERSE: usize = 2;
-    /// The first of the callbacks.
+    /// The first callback.
     pub const FIRST_CALLBACK: usize = 4;
-    /// The last of them.
+    /// The last callback.
     pub const LAST_CALLBACK: usize = 8;
 }
 
-/// Finalisers are kept alike everywhere: `{table, old, young, size}`, with `{function, value, offset}` in a table.
+/// Finalisers have the same structure everywhere: `{table, old, young, size}`, with `{function, value, offset}`
+/// in a table.
 pub mod finaliser {
     /// The table, in `struct finalisable`.
     pub const TABLE: usize = 0;
-    /// `young`: how many there are.
+    /// `young`: the number of entries.
     pub const COUNT: usize = 2;
-    /// Words of an entry.
+    /// Size of an entry in words.
     pub const ENTRY: usize = 3;
     /// The value, in an entry; the function is word 0.
     pub const VALUE: usize = 1;
-    /// Where the entries begin in `struct to_do`: after the link and the count.
+    /// The first entry in `struct to_do`: after the link and the count.
     pub const DUE_ENTRIES: usize = 2;
-    /// How many there are, in `struct to_do`; a C int.
+    /// The number of entries in `struct to_do`; a C int.
     pub const DUE_COUNT: usize = 1;
-    /// OCaml 5, words of `struct caml_final_info`: Gc.finalise.
+    /// OCaml 5, words of `struct caml_final_info`: finalisers of Gc.finalise.
     pub const FIRST: usize = 0;
-    /// Gc.finalise_last.
+    /// Finalisers of Gc.finalise_last.
     pub const LAST: usize = 5;
-    /// Those that are to be called next.
+    /// Finalisers to be called next.
     pub const DUE: usize = 10;
     /// The next such structure, of domains that have ended.
     pub const NEXT: usize = 13;
 }
 
-/// Skip lists of C roots: the head's first word is the first cell, whose address of a root is word 0.
+/// Skip lists of C roots: the head's first word is the first cell; word 0 of a cell is the address of a root.
 pub mod skip_list {
     /// The link to the next cell, in a cell.
     pub const NEXT: usize = 2;
 }
 
-/// CAMLparam's blocks.
+/// The blocks made by CAMLparam.
 pub mod local_roots {
-    /// How many tables.
+    /// The number of tables.
     pub const TABLES: usize = 1;
-    /// How many items in each.
+    /// The number of items in each.
     pub const ITEMS: usize = 2;
-    /// Where the tables' addresses begin. Word 0 links to the next block.
+    /// The first of the tables' addresses. Word 0 links to the next block.
     pub const FIRST_TABLE: usize = 3;
-    /// No block has more tables.
+    /// The maximum number of tables in a block.
     pub const MOST_TABLES: u64 = 5;
 }
 
-/// OCaml 4: what leads from the end of a piece of stack, below which C called OCaml, to the piece from which OCaml called
-/// that C.
+/// OCaml 4: the link from the end of a stack chunk, below which C called OCaml, to the chunk from which OCaml
+/// called that C code.
 pub mod callback_link {
-    /// Where it is, from the end of the piece, in bytes: after a handler of exceptions.
+    /// Its byte offset from the end of the chunk: after an exception handler.
     pub const OFFSET: u64 = 16;
 }
 
@@ -192,25 +194,26 @@ pub mod callback_link {
 pub mod fiber {
     /// The stack pointer, in `struct stack_info`.
     pub const STACK_POINTER: usize = 0;
-    /// `exception_ptr`, which links a fiber that is kept for new ones to the next.
+    /// `exception_ptr`, which links a fiber in the cache to the next one.
     pub const NEXT_CACHED: usize = 1;
     /// The handler, which is also the stack's upper end.
     pub const HANDLER: usize = 2;
-    /// Words of `struct stack_handler`, with which a fiber's memory ends. It is one piece that begins with `struct stack_info`.
+    /// Words of `struct stack_handler`, which ends a fiber's memory. That memory is contiguous and begins with
+    /// `struct stack_info`.
     pub const HANDLER_WORDS: usize = 4;
-    /// How many lists of fibers `stack_cache` has, by size.
+    /// The number of lists in `stack_cache`, one for each size of stack.
     pub const CACHE_LISTS: usize = 5;
-    /// In the handler: what handles a value, an exception, an effect.
+    /// In the handler: the closures that handle a value, an exception, an effect.
     pub const HANDLES: [usize; 3] = [0, 1, 2];
-    /// In the handler: the fiber below.
+    /// In the handler: the parent fiber.
     pub const PARENT: usize = 3;
-    /// Where the registers of the piece above are saved, from the end of a piece of stack, in bytes.
+    /// Where the registers of the chunk above are saved, in bytes from the end of a stack chunk.
     pub const SAVED_REGISTERS: u64 = 24;
-    /// What is skipped at the end of a piece, in bytes.
+    /// The number of bytes to skip at the end of a chunk.
     pub const PIECE_HEADER: u64 = 32;
 }
 
-/// OCaml 4: words of what stands before a chunk of the heap, counted back from `chunk_head`.
+/// OCaml 4: words of the head of a heap chunk, counted back from `chunk_head`.
 pub mod chunk {
     /// The chunk's size in bytes.
     pub const SIZE: usize = 2;
@@ -260,7 +263,7 @@ const MEMPROF_4_12: MemprofLayout = MemprofLayout {
     domain: None,
 };
 
-/// OCaml 4.11. Its chunks have no marks for redarkening, its domain state no mark stack.
+/// OCaml 4.11. Its chunks have no redarkening marks, and its domain state has no mark stack.
 pub(crate) const HEAP_4_11: HeapLayout = HeapLayout {
     state: StateLayout {
         young_pointer: 0,
@@ -313,7 +316,7 @@ const STATE_5_3: StateLayout = StateLayout {
     domain_local: Some(38),
 };
 
-/// OCaml 5.
+/// A release of OCaml 5.
 pub(crate) const fn heap_5(release: Release) -> HeapLayout {
     let state = STATE_5_3;
     let state = StateLayout {
@@ -329,7 +332,7 @@ pub(crate) const fn heap_5(release: Release) -> HeapLayout {
     };
     let is_old = (release as u8) < Release::V5_3 as u8;
     let thread = ThreadLayout {
-        // 5.3 has added `tick_thread_stop`.
+        // 5.3 added `tick_thread_stop`.
         table_stride: Some(if is_old { 17 } else { 18 }),
         ..THREAD_5
     };

@@ -1,14 +1,14 @@
-//! What is known of OCaml: bytes in, facts out.
+//! Knowledge of OCaml: bytes in, facts out.
 //!
-//! For: everything that has to look into an OCaml program, from inside (the agent, which has no standard
-//! library) or from outside (doctor, later the heap walker). Each fact stands here once, keyed by the
-//! version of OCaml where versions differ.
+//! **Purpose.** Everything that looks into an OCaml program, from inside (the agent, which has no standard
+//! library) or from outside (doctor, the heap walker). Each fact is written down here once, keyed by the
+//! version of OCaml if versions differ.
 //!
-//! Promises: no input makes this crate panic, hang or take memory out of proportion to its size. Without
-//! the feature `std` it needs no standard library, and allocates only to read bytecode and marshalled data; then
-//! it does not read ELF files.
+//! **Promises.** No input makes this crate panic, hang or use memory out of proportion to its size. Without the
+//! feature `std` it needs no standard library and allocates only to read bytecode and marshalled data; in that
+//! case it cannot read ELF files.
 //!
-//! Left out: reading files, and judging what the facts mean for a program (capture does both).
+//! **Left out:** reading files, and deciding what the facts mean for a program (capture does both).
 //!
 //! ```
 //! # #[cfg(feature = "std")]

@@ -1,9 +1,10 @@
-//! The compilation units that a program was linked from, with the digests of what they were compiled to: by these it is
-//! known whether a file beside the program is still the one that it was made from.
+//! The compilation units that a program was linked from, with the digests of their compiled files. The digests
+//! tell whether a file beside the program is still the one that the program was linked from.
 //!
-//! Native programs carry them for Dynlink, marshalled, in a string called `caml_globals_map`; bytecode in the section
-//! CRCS. Both are lists of tuples that begin with the unit's name and the digest of its interface, if there is
-//! one; in native programs the digest of the implementation follows. Plugins carry their own.
+//! Native programs contain them for Dynlink, marshalled, in a string called `caml_globals_map`; bytecode has
+//! them in the section CRCS. Both are lists of tuples that begin with the unit's name and the digest of its
+//! interface, if there is one. In native programs the digest of the implementation follows. Plugins contain
+//! their own.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,25 +12,25 @@ use alloc::vec::Vec;
 use crate::error::Error;
 use crate::marshal::{Data, Value};
 
-/// The digest of a compiled file, as OCaml's `Digest` makes it.
+/// The digest of a compiled file, as computed by OCaml's `Digest`.
 pub type Digest = [u8; 16];
 
 /// A compilation unit of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedUnit {
-    /// Its name, as `Stdlib__Map`.
+    /// Its name, such as `Stdlib__Map`.
     pub name: String,
     /// The digest of its interface (`.cmi`).
     pub interface: Option<Digest>,
-    /// The digest of its implementation (`.cmx`). None in bytecode, and for units of which only the interface was
-    /// used.
+    /// The digest of its implementation (`.cmx`). None in bytecode, and for units of which only the interface
+    /// was used.
     pub implementation: Option<Digest>,
 }
 
-/// Reads the marshalled list that begins `bytes`.
+/// Reads the marshalled list at the beginning of `bytes`.
 ///
 /// # Errors
-/// If it is no marshalled value. What is in it and no unit is left out.
+/// If it is not a marshalled value. Elements that are not units are skipped.
 pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
     let (data, _) = Data::read(bytes, 0)?;
     let units = data.list(data.root()).filter_map(|unit| {
@@ -43,11 +44,12 @@ pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
     Ok(units.collect())
 }
 
-/// Reads the marshalled header of a plugin, as its string `caml_plugin_header` holds it: a magic number and a list of units. Each has a
-/// name, the digest of its implementation, and the digests of all interfaces that it knows, its own among them.
+/// Reads the marshalled header of a plugin from its string `caml_plugin_header`: a magic number and a list of
+/// units. Each unit has a name, the digest of its implementation, and the digests of all interfaces that it
+/// imports, its own included.
 ///
 /// # Errors
-/// If it is no marshalled value. What is in it and no unit is left out.
+/// If it is not a marshalled value. Elements that are not units are skipped.
 pub fn plugin_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
     let (data, _) = Data::read(bytes, 0)?;
     let Some(list) = data.field(data.root(), 1) else { return Ok(Vec::new()) };

@@ -1,7 +1,7 @@
-//! What differs between the runtimes of OCaml that can be observed: one table, keyed by version.
+//! Differences between the OCaml runtimes that can be observed: one table, keyed by version.
 //!
-//! Word indices count 8-byte words of the domain state. They were read from `domain_state.tbl` of each
-//! release; the layouts of location records from `backtrace_prim.h`.
+//! Word indices count 8-byte words of the domain state. They were taken from `domain_state.tbl` of each
+//! release, the layouts of location records from `backtrace_prim.h`.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,45 +11,45 @@ use crate::domain_state::Release;
 use crate::heap_layout::{HEAP_4_11, HEAP_4_12, HEAP_4_13, HEAP_4_14, HeapLayout, heap_5};
 use crate::version::Version;
 
-/// Where the runtime keeps what the agent needs, for one version of OCaml.
+/// Where the runtime keeps what the agent needs, for a range of OCaml versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runtime {
-    /// Versions of OCaml with this runtime, from the first to the last.
+    /// The first and the last version of OCaml with this runtime.
     pub versions: (Version, Version),
-    /// Whether it has a working Gc.Memprof, without which no trace can be recorded: all of 4.11 to 4.14, and from 5.3 on.
+    /// Whether it has a working Gc.Memprof, which recording a trace requires: 4.11 to 4.14, and from 5.3 on.
     pub has_sampler: bool,
-    /// Where the stack of the running program is found.
+    /// Where to find the stack of the running program.
     pub stack: StackLayout,
     /// Word of the domain state with the interpreter's stack pointer, in bytecode programs of OCaml 4; in OCaml
     /// 5 it is the first word of the current fiber.
     pub interpreter_stack: Option<usize>,
-    /// How trap frames are found on the interpreter's stack; none where that is not known.
+    /// How to find trap frames on the interpreter's stack; None if that is unknown.
     pub traps: Option<TrapLayout>,
-    /// How the runtime tells source locations.
+    /// The layout of the runtime's source locations.
     pub location: LocationLayout,
-    /// Word of the domain state that holds the domain's number; none where there is one domain.
+    /// Word of the domain state with the domain's number; None if there is only one domain.
     pub domain_id: Option<usize>,
-    /// Where roots and spaces of the heap are; none where that is not known, and the heap cannot be walked.
+    /// Where the heap's roots and spaces are; None if that is unknown, and then the heap cannot be walked.
     pub heap: Option<HeapLayout>,
-    /// How a running program is asked to look for what there is to do.
+    /// How to make a running program poll for pending actions.
     pub polling: Polling,
-    /// Where the runtime keeps the name of the file that it runs, as it was told.
+    /// Where the runtime keeps the name of its executable, as it was given.
     pub executable_name: ExecutableName,
 }
 
-/// Where the runtime keeps the name of the file that it runs.
+/// Where the runtime keeps the name of its executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutableName {
     /// OCaml 4: the variable `caml_exe_name` points to it.
     Variable,
-    /// OCaml 5: a word of `struct caml_params`, to which the variable of that name points.
+    /// OCaml 5: a word of `struct caml_params`, to which the variable `caml_params` points.
     Parameter(usize),
 }
 
-/// How a running program is asked to look for what there is to do, such as a collection. Words of the domain state.
+/// How to make a running program poll for pending actions such as a collection. Words of the domain state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polling {
-    /// OCaml 4: the limit of allocation is set to the end of the minor heap.
+    /// OCaml 4: set the allocation limit to the end of the minor heap.
     ToEnd {
         /// `young_limit`.
         limit: usize,
@@ -58,7 +58,7 @@ pub enum Polling {
         /// `requested_major_slice`.
         slice: usize,
     },
-    /// OCaml 5: the limit is set to the highest address, and a flag says that there is something.
+    /// OCaml 5: set the limit to the highest address, and a flag that says that an action is pending.
     ToHighest {
         /// `young_limit`.
         limit: usize,
@@ -69,11 +69,11 @@ pub enum Polling {
     },
 }
 
-/// Where the stack of a running program is found.
+/// Where to find the stack of a running program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackLayout {
-    /// OCaml 4: one stack shared with C. Words of the domain state: the stack's high end, where the OCaml
-    /// part begins, and the return address into it.
+    /// OCaml 4: one stack shared with C. Words of the domain state: the high end of the stack, where the OCaml
+    /// part begins, and the return address into that part.
     System {
         /// `top_of_stack`.
         top: usize,
@@ -82,14 +82,14 @@ pub enum StackLayout {
         /// `last_return_address`.
         return_address: usize,
     },
-    /// OCaml 5: fibers of their own. Word of the domain state that points to the running one.
+    /// OCaml 5: separate stacks, called fibers. Word of the domain state that points to the running one.
     Fibers {
         /// `current_stack`.
         current: usize,
     },
 }
 
-/// Where the interpreter's stack is found. Words of the domain state.
+/// Where to find the interpreter's stack. Words of the domain state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterpreterLayout {
     /// OCaml 4: one stack per thread.
@@ -101,7 +101,7 @@ pub enum InterpreterLayout {
         /// Its trap frames.
         traps: TrapLayout,
     },
-    /// OCaml 5: fibers, which have their stack pointers and high ends in their records.
+    /// OCaml 5: fibers, whose records contain their stack pointers and high ends.
     Fibers {
         /// `current_stack`.
         current: usize,
@@ -110,34 +110,34 @@ pub enum InterpreterLayout {
     },
 }
 
-/// Trap frames of bytecode: exception handlers on the interpreter's stack, each linked to the next one out.
+/// Trap frames of bytecode: exception handlers on the interpreter's stack, each linked to the next outer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrapLayout {
-    /// Word of the domain state that says where the innermost one is: `trapsp` of OCaml 4, an address;
-    /// `trap_sp_off` of OCaml 5, a number of words from the stack's high end.
+    /// Word of the domain state that locates the innermost one: in OCaml 4 `trapsp`, an address; in OCaml 5
+    /// `trap_sp_off`, a number of words from the high end of the stack.
     pub innermost: usize,
-    /// How the runtime reads the second word of a trap frame when it collects a stack.
+    /// How the runtime interprets the second word of a trap frame when it collects a stack.
     pub link: TrapLink,
 }
 
-/// How the runtime reads a trap frame's link when it collects a stack.
+/// How the runtime interprets the link of a trap frame when it collects a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrapLink {
     /// As the address of the next one.
     Address,
     /// As a tagged number of words from this one to the next.
     FromThis,
-    /// As a number of words from the stack's high end. It is tagged, and the runtime takes it as it is: having passed
-    /// one trap frame, it takes the others' handlers for frames.
+    /// As a number of words from the high end of the stack. The number is tagged, but the runtime uses it
+    /// untagged: after the first trap frame, it takes the handlers of the others for frames.
     FromHighUntagged,
 }
 
 /// How `caml_debuginfo_location` fills its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationLayout {
-    /// Line, first and last character.
+    /// Line, first and last column.
     OneLine,
-    /// First and last line, characters in each (since OCaml 5.2).
+    /// First and last line, with the columns in each (since OCaml 5.2).
     TwoLines,
 }
 
@@ -184,7 +184,7 @@ const fn runtime_5(release: Release) -> Runtime {
     }
 }
 
-/// The runtimes that are known, in the order of versions.
+/// The known runtimes, ordered by version.
 pub const RUNTIMES: [Runtime; 10] = [
     Runtime {
         versions: from_to((4, 11), (4, 11)),
@@ -214,7 +214,7 @@ pub const RUNTIMES: [Runtime; 10] = [
     runtime_5(Release::V5_5),
 ];
 
-/// The versions of some runtimes, as `4.11 to 4.14 or 5.3 to 5.5`.
+/// The versions of the runtimes that are `wanted`, such as `4.11 to 4.14 or 5.3 to 5.5`.
 pub fn versions(wanted: impl Fn(&Runtime) -> bool, conjunction: &str) -> String {
     let mut ranges: Vec<(Version, Version)> = Vec::new();
     let runtimes = RUNTIMES.iter().filter(|runtime| wanted(runtime));
@@ -234,8 +234,8 @@ pub fn versions(wanted: impl Fn(&Runtime) -> bool, conjunction: &str) -> String 
 }
 
 impl Runtime {
-    /// The interpreter's stack pointer, in a bytecode program that is in C. `state` reads a word of the domain
-    /// state, `memory` the word at an address.
+    /// The interpreter's stack pointer in a bytecode program that is executing C code. `state` reads a word of
+    /// the domain state, `memory` the word at an address.
     pub fn interpreter_stack_pointer(
         &self,
         state: impl Fn(usize) -> usize,
@@ -248,7 +248,7 @@ impl Runtime {
         }
     }
 
-    /// How the interpreter's stack is walked; none where that is not known.
+    /// How to walk the interpreter's stack; None if that is unknown.
     pub fn interpreter_layout(&self) -> Option<InterpreterLayout> {
         let traps = self.traps?;
         match (self.stack, self.interpreter_stack) {
@@ -263,7 +263,7 @@ impl Runtime {
         }
     }
 
-    /// The runtime of a version; none if it is not known.
+    /// The runtime of a version; None if it is unknown.
     pub fn of(version: Version) -> Option<&'static Runtime> {
         RUNTIMES.iter().find(|runtime| {
             let (first, last) = runtime.versions;

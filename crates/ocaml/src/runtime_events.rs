@@ -1,37 +1,38 @@
-//! What OCaml 5 writes into the rings of its runtime_events: one table, keyed by version.
+//! The events that OCaml 5 writes to the ring buffers of its runtime_events: one table, keyed by version.
 //!
-//! Each release has put new phases and counters between the old ones while the number in the file's head stayed the
-//! same, so the numbers mean nothing without the version. Read from `runtime_events.h` of the release; names are
-//! those of OCaml's module Runtime_events.
+//! Each release has inserted phases and counters between the old ones without changing the version number in
+//! the file's header, so the numbers mean nothing without the version of OCaml. Taken from `runtime_events.h`
+//! of the release; names are those of OCaml's module Runtime_events.
 
 use crate::version::Version;
 
-/// What the numbers in a ring mean.
+/// The meaning of the numbers in a ring buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventTable {
-    /// Versions of OCaml with these numbers, from the first to the last.
+    /// The first and the last version of OCaml with these numbers.
     pub versions: (Version, Version),
     /// Names of phases, by number.
     pub phases: &'static [&'static str],
-    /// Phases that begin when the program is stopped for the collector; all others are within them, or stop nothing.
+    /// Phases that begin when the program is stopped for the collector. All other phases are nested in these,
+    /// or stop nothing.
     pub stops: &'static [&'static str],
     /// Names of counters, by number.
     pub counters: &'static [&'static str],
 }
 
-/// Types of events, as all versions number them.
+/// Types of events, the same in all versions.
 pub mod kind {
-    /// Something happened to a ring or a domain.
+    /// Something happened to a ring buffer or a domain.
     pub const LIFECYCLE: u64 = 1;
     /// A phase begins.
     pub const BEGIN: u64 = 2;
     /// A phase ends.
     pub const END: u64 = 3;
-    /// A number.
+    /// The value of a counter.
     pub const COUNTER: u64 = 4;
 }
 
-/// What happens to rings and domains, as all versions number it.
+/// Life-cycle events of ring buffers and domains, the same in all versions.
 pub mod lifecycle {
     /// A domain began.
     pub const DOMAIN_SPAWN: u64 = 6;
@@ -165,8 +166,8 @@ const PHASES_5_2: [&str; 44] = {
     phases
 };
 
-/// The table of one release: the first so many phases and counters of a list. Releases since 5.3, and those up to 5.2, have
-/// added theirs at the end.
+/// The table of one release: the first `counted` phases and the first `counters` counters of a list. The
+/// releases since 5.3, and those up to 5.2, each added theirs at the end.
 const fn table(
     minor: u8,
     phases: &'static [&'static str],
@@ -192,7 +193,7 @@ static TABLES: [EventTable; 6] = [
 ];
 
 impl EventTable {
-    /// The table of a version; none if it is not known, or has no such rings.
+    /// The table of a version; None if it is unknown, or has no such ring buffers.
     pub fn of(version: Version) -> Option<&'static EventTable> {
         TABLES.iter().find(|table| (table.versions.0..=table.versions.1).contains(&version))
     }

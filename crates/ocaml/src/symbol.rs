@@ -1,35 +1,35 @@
-//! Names of linker symbols, as debug information has them: `camlStdlib__List__map_123` is
+//! Translates linker symbols to the names that debug information uses: `camlStdlib__List__map_123` is
 //! `Stdlib__List.map`.
 //!
 //! The compiler makes a symbol from the name of the compilation unit and the name of a function in it:
 //!
-//! | symbol | of | is |
+//! | symbol | OCaml versions | meaning |
 //! |---|---|---|
-//! | `camlStdlib__List__map_123` | OCaml before 5.1 | function map, with a number that makes it unique |
-//! | `camlStdlib__List.map_123` | 5.1 and later | the same; where assemblers take no dots, `$` |
+//! | `camlStdlib__List__map_123` | before 5.1 | function map, with a number that makes it unique |
+//! | `camlStdlib__List.map_123` | 5.1 and later | the same; `$` if the assembler does not accept dots |
 //! | `camlStdlib__list__map_123` | 4.07 to 4.12 | the same: units of the standard library were in lower case |
 //! | `camlFoo__map_12_34_code` | flambda | function map of Foo |
-//! | `camlFoo__f$27_12` | all | f': what assemblers do not take is in hexadecimal |
-//! | `camlFoo__fun_12` | all | a function without a name |
+//! | `camlFoo__f$27_12` | all | f': characters that assemblers do not accept are in hexadecimal |
+//! | `camlFoo__fun_12` | all | an anonymous function |
 //! | `camlFoo__entry` | all | what the unit does when it is loaded |
 //!
-//! Two underscores may also be in the name of a unit (a library and its module, as `Stdlib__List`) and of a
-//! function. Modules begin with a capital and functions do not, but for functors; those end in a number, and
-//! that tells them apart. Symbols do not know of modules within a unit. What begins with `caml_` is the
-//! runtime's and not touched.
+//! Two underscores may also occur in the name of a unit (a library and its module, such as `Stdlib__List`) and
+//! of a function. Modules begin with a capital letter and functions do not, except for functors; those end in a
+//! number, which distinguishes them. Symbols do not contain modules within a unit. Symbols with the prefix
+//! `caml_` belong to the runtime and are left unchanged.
 //!
-//! Names are those that the runtime gives to frames with debug information, so that a function has one name
-//! in a trace, whether it was compiled with `-g` or not.
+//! The names are those that the runtime gives to frames with debug information, so that a function has the same
+//! name in a trace whether it was compiled with `-g` or not.
 
 use core::fmt;
 
 /// Before 5.1. Since then a dot, or a dollar.
 const OLD_SEPARATOR: &str = "__";
 const ENTRY: &str = "entry";
-/// What every unit has, none of it with a number.
+/// Names that every unit has, without a number.
 const OF_EVERY_UNIT: &[&str] =
     &[ENTRY, "code_begin", "code_end", "data_begin", "data_end", "frametable", "gc_roots"];
-/// Beginnings of units that go on in lower case.
+/// First parts of units that may continue in lower case.
 const THEN_LOWER_CASE: &[&str] = &["Stdlib", "Dune"];
 
 /// Whether OCaml's compiler made this symbol. Others come from C, or belong to the runtime.
@@ -37,8 +37,8 @@ pub fn is_ocaml(symbol: &str) -> bool {
     split(symbol).is_some()
 }
 
-/// Whether OCaml's linker made this function, to apply others to fewer or more arguments than they take at once:
-/// `caml_curry3_1`, `caml_tuplify2`, `caml_apply4`, `caml_send2`.
+/// Whether OCaml's linker made this function, to apply others to fewer or more arguments than they take at
+/// once: `caml_curry3_1`, `caml_tuplify2`, `caml_apply4`, `caml_send2`.
 pub fn is_stub(symbol: &str) -> bool {
     let kinds = ["caml_curry", "caml_tuplify", "caml_apply", "caml_send"];
     let rest = kinds.iter().find_map(|kind| symbol.strip_prefix(kind));
@@ -50,7 +50,7 @@ pub fn unit(symbol: &str) -> Option<&str> {
     split(symbol).map(|(unit, _)| unit)
 }
 
-/// Writes the name that `symbol` stands for. What OCaml's compiler did not make is written as it is.
+/// Writes the name that `symbol` stands for. Symbols that OCaml's compiler did not make are written unchanged.
 ///
 /// # Errors
 /// Those of `out`.
@@ -58,7 +58,7 @@ pub fn write_name(symbol: &str, out: &mut impl fmt::Write) -> fmt::Result {
     let Some((unit, name)) = split(symbol) else { return out.write_str(symbol) };
     out.write_str(unit)?;
     match name.map(without_numbers) {
-        // The runtime names no function either in what runs when a unit is loaded.
+        // The runtime has no function name either for code that runs when a unit is loaded.
         None | Some(ENTRY) => Ok(()),
         Some("fun") => out.write_str(".(fun)"),
         Some(name) if Unescaped(name).next().is_some_and(is_operator) => {
@@ -73,7 +73,7 @@ pub fn write_name(symbol: &str, out: &mut impl fmt::Write) -> fmt::Result {
     }
 }
 
-/// Unit, and name within it if there is one.
+/// The unit, and the name within it if there is one.
 fn split(symbol: &str) -> Option<(&str, Option<&str>)> {
     let symbol = symbol.strip_prefix("caml").filter(|rest| begins_module(rest))?;
     if let Some((unit, name)) = symbol.split_once('.') {
@@ -104,13 +104,13 @@ fn begins_module(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Whether what follows in a symbol is the rest of a unit. Functors begin with a capital too, but end in a
-/// number as all functions do.
+/// Whether the next part of a symbol still belongs to the unit. Functors begin with a capital letter too, but
+/// end in a number like all functions.
 fn is_module(text: &str) -> bool {
     begins_module(text) && (text.contains(OLD_SEPARATOR) || without_number(text) == text)
 }
 
-/// Whether what follows in a symbol is the rest of a unit in lower case.
+/// Whether the next part of a symbol still belongs to a unit in lower case.
 fn is_lower_module(text: &str) -> bool {
     let (module, _) = text.split_once(OLD_SEPARATOR).unwrap_or((text, ""));
     module.starts_with(|c: char| c.is_ascii_lowercase())
@@ -118,7 +118,7 @@ fn is_lower_module(text: &str) -> bool {
         && without_number(module) == module
 }
 
-/// Without what makes the name unique: `map_12` is `map`, and so is `map_12_34_code`.
+/// The name without what makes it unique: `map_12` becomes `map`, and so does `map_12_34_code`.
 fn without_numbers(name: &str) -> &str {
     let flambda = name.strip_suffix("_code").or_else(|| name.strip_suffix("_closure"));
     match flambda.map(without_number).filter(|rest| Some(*rest) != flambda) {
@@ -142,7 +142,7 @@ fn is_operator(c: char) -> bool {
     c.is_ascii_punctuation() && c != '_'
 }
 
-/// The characters of a name with escapes taken back.
+/// The characters of a name, unescaped.
 struct Unescaped<'a>(&'a str);
 
 impl Iterator for Unescaped<'_> {
@@ -160,8 +160,8 @@ impl Iterator for Unescaped<'_> {
 
 /// The character that an escape at the beginning of `text` stands for, and the escape's length.
 ///
-/// A dollar may also part unit and name, and what follows may look like a number (`camlFoo$add_12`). But
-/// escapes stand for punctuation, or all bytes of a letter in UTF-8, and no name looks like that.
+/// A dollar may also separate unit and name, and what follows may look like a number (`camlFoo$add_12`). But
+/// escapes stand for punctuation, or for all UTF-8 bytes of a letter, and no name looks like that.
 fn escaped(text: &str) -> Option<(char, usize)> {
     const LENGTH: usize = 3;
     let mut escapes = text.as_bytes().as_chunks::<LENGTH>().0.iter().map_while(|escape| {
@@ -220,7 +220,7 @@ mod tests {
             ("camlStdlib__Hashtbl__Make_951", "Stdlib__Hashtbl.Make"),
             ("camlMain__Body_447", "Main.Body"),
             ("camlLib__Part_2__f_12", "Lib__Part_2.f"),
-            // Of the standard library in lower case.
+            // The standard library in lower case.
             ("camlStdlib__list__map_123", "Stdlib__list.map"),
             ("camlStdlib__sys", "Stdlib__sys"),
             ("camlStdlib__sys__entry", "Stdlib__sys"),
@@ -236,7 +236,7 @@ mod tests {
             ("camlMain.\u{24}c3\u{24}a9t\u{24}c3\u{24}a9_12", "Main.été"),
             ("camlCcomp.fun_12", "Ccomp.(fun)"),
             ("camlCcomp.entry", "Ccomp"),
-            // With dollars instead of dots, also if what follows looks like a number.
+            // With dollars instead of dots, even if what follows looks like a number.
             ("camlFoo$bar_12", "Foo.bar"),
             ("camlFoo$create_12", "Foo.create"),
             ("camlFoo$cell_12", "Foo.cell"),

@@ -1,16 +1,17 @@
-//! The version that a program's own `Sys.ocaml_version` tells.
+//! The program's own `Sys.ocaml_version`.
 //!
-//! It is a string constant of the module Sys, and constants stand between two symbols that mark where the
-//! module's data begins and ends. Those survive stripping. Pointers there wait for the dynamic loader, but a
-//! string needs none: its header says how long it is and that it is a string.
+//! It is a string constant of the module Sys, and constants are between two symbols that mark where the
+//! module's data begins and ends. These symbols survive stripping. Pointers there have to be relocated by the
+//! dynamic linker, but a string needs none: its header contains its length and its tag.
 
 use alloc::string::String;
 use core::ops::Range;
 
 use crate::version::Version;
 
-/// Where the data of the module begins and ends in the standard libraries that have been: since 5.1, since 4.13, since 4.07, before. A
-/// program may have a module of the last name itself, so that one counts only beside the old Pervasives.
+/// The symbols at the beginning and the end of the module's data, in all standard libraries so far: since 5.1,
+/// since 4.13, since 4.07, before. A program may itself have a module with the last name, so that one counts
+/// only if the old Pervasives is present.
 const PLACES: [(&str, &str, Option<&str>); 4] = [
     ("camlStdlib__Sys.data_begin", "camlStdlib__Sys.data_end", None),
     ("camlStdlib__Sys__data_begin", "camlStdlib__Sys__data_end", None),
@@ -21,19 +22,19 @@ const PLACES: [(&str, &str, Option<&str>); 4] = [
 const MOST_BYTES: u64 = 1 << 16;
 const WORD: usize = 8;
 const STRING_TAG: u64 = 252;
-/// Longest string looked at, in words. `4.14.0+domains` takes two.
+/// The longest string considered, in words. `4.14.0+domains` takes two.
 const LONGEST: u64 = 16;
 
-/// What a program says its version is.
+/// The version that a program reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// As far as layouts depend on it.
+    /// The part on which layouts depend.
     pub version: Version,
-    /// In its own words, as `5.3.0` or `4.14.0+domains`.
+    /// The full text, such as `5.3.0` or `4.14.0+domains`.
     pub text: String,
 }
 
-/// Where the data of the module is, if it is linked; `address` tells that of a symbol.
+/// The address range of the module's data, if it is linked. `address` returns the address of a symbol.
 pub fn place(address: impl Fn(&str) -> Option<u64>) -> Option<Range<u64>> {
     let is_there = |beside: &Option<&str>| beside.is_none_or(|name| address(name).is_some());
     let mut places = PLACES.iter().filter(|(.., beside)| is_there(beside));
@@ -43,7 +44,7 @@ pub fn place(address: impl Fn(&str) -> Option<u64>) -> Option<Range<u64>> {
     })
 }
 
-/// What the module's data says.
+/// The version in the module's data.
 pub fn said(data: &[u8]) -> Option<Said> {
     let words = data.as_chunks::<WORD>().0;
     words.iter().enumerate().find_map(|(at, header)| {
@@ -53,7 +54,7 @@ pub fn said(data: &[u8]) -> Option<Said> {
             return None;
         }
         let contents = words.get(at + 1..)?.get(..size as usize)?.as_flattened();
-        // The last byte says how many before it are padding.
+        // The last byte is the number of padding bytes before it.
         let (&padding, contents) = contents.split_last()?;
         let length = contents.len().checked_sub(usize::from(padding))?;
         let text = str::from_utf8(contents.get(..length)?).ok()?;

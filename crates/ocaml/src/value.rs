@@ -1,4 +1,4 @@
-//! How OCaml values look in memory (64 bits).
+//! The representation of OCaml values in memory (64 bits).
 
 /// A tagged integer.
 pub const fn integer(n: usize) -> usize {
@@ -8,7 +8,7 @@ pub const fn integer(n: usize) -> usize {
 /// `()`, `None`, `[]` and `false`.
 pub const UNIT: usize = integer(0);
 
-/// Whether what a callback returned stands for an exception that it raised.
+/// Whether the result of a callback encodes an exception that it raised.
 pub const fn is_exception(result: usize) -> bool {
     result & 3 == 2
 }
@@ -26,15 +26,15 @@ pub mod tag {
     pub const DOUBLE: u8 = 253;
 }
 
-/// The header of a block that lives outside the heap: OCaml 4 takes it for marked, OCaml 5 for not
-/// markable, and neither looks further.
+/// The header of a block outside the heap. OCaml 4 considers it marked, OCaml 5 not markable, and neither scans
+/// it further.
 pub const fn static_header(words: usize, tag: u8) -> usize {
     words << 10 | 3 << 8 | tag as usize
 }
 
-/// The number of words of a block, from its header.
+/// The size of a block in words, from its header.
 pub const fn header_words(header: usize) -> usize {
-    // OCaml 5 may be built to keep the upper bits for itself; no block is that long.
+    // OCaml 5 may be configured to reserve the upper bits; no block is that long.
     (header >> 10) & ((1 << 44) - 1)
 }
 
@@ -43,16 +43,16 @@ pub const fn header_tag(header: usize) -> u8 {
     header as u8
 }
 
-/// The second word of a closure of one argument whose environment starts after it (since OCaml 4.12;
-/// before, it is the arity as a tagged integer, and the upper bits do not matter to who calls it).
+/// The second word of a closure with one argument whose environment starts right after it (since OCaml 4.12).
+/// Before, it is the arity as a tagged integer, and callers ignore the upper bits.
 pub const CLOSURE_INFO: usize = 1 << 56 | 2 << 1 | 1;
 
-/// Words of a function within a closure, and its code that takes all arguments at once; of its first words. One
-/// of several arguments (or of a tuple) begins with code that takes one at a time, and has the other in its
-/// third word (since OCaml 4.12).
+/// The size in words of a function within a closure, and the code that takes all its arguments at once, from
+/// the function's first words. A function of several arguments (or of a tuple) begins with code that takes one
+/// at a time, and has the other code in its third word (since OCaml 4.12).
 pub const fn closure_function(words: [u64; 3]) -> (usize, u64) {
     let [code, info, direct] = words;
-    // Signed: functions of tuples have a negative number of arguments; bytecode says none.
+    // Signed: functions of tuples have a negative number of arguments; bytecode has 0.
     let arguments = info as i64 >> 56;
     if arguments == 0 || arguments == 1 { (2, code) } else { (3, direct) }
 }

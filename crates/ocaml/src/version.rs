@@ -5,9 +5,9 @@ use core::fmt;
 /// A version of OCaml, as far as its runtime's layouts depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// 4 or 5.
+    /// The major version: 4 or 5.
     pub major: u8,
-    /// 13 in 4.13.
+    /// The minor version: 13 in 4.13.
     pub minor: u8,
 }
 
@@ -17,7 +17,7 @@ impl Version {
         Version { major, minor }
     }
 
-    /// The version that begins a text such as `4.13.1` or `5.3.0+options`.
+    /// The version at the beginning of a text such as `4.13.1` or `5.3.0+options`.
     ///
     /// None if there is none, or one that OCaml never had.
     pub fn parse(text: &str) -> Option<Version> {
@@ -35,7 +35,7 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // 4.08, but 5.3: that is how they are called.
+        // These versions are written 4.08, but 5.3.
         let digits = if self.major < 5 { 2 } else { 1 };
         write!(f, "{}.{:0digits$}", self.major, self.minor)
     }

@@ -1,12 +1,12 @@
-//! Debug information: which place of the source an instruction comes from.
+//! Debug information: the source location of each instruction.
 //!
-//! DBUG holds for each module that was compiled with `-g` a marshalled list of *events*, records of the
-//! compiler (`Instruct.debug_event`). An event stands before or after an instruction; the one after a call, or
-//! after an instruction that allocates, tells its place. An event stands between two instructions, so only
-//! what kind it is says which of them it means.
+//! For each module compiled with `-g`, DBUG holds a marshalled list of *events*, records of the compiler
+//! (`Instruct.debug_event`). An event is located between two instructions, and only its kind says which of them
+//! it belongs to. The event after a call, or after an instruction that allocates, gives the location of that
+//! instruction.
 //!
-//! The section: the number of lists (32 bits); for each, where its module begins in the code (32 bits), the
-//! list, and a list of folders where sources and interfaces were found.
+//! The section consists of the number of lists (32 bits) and, for each, the offset of its module in the code
+//! (32 bits), the list, and a list of folders where sources and interfaces were found.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -18,21 +18,21 @@ use crate::error::Error;
 use crate::marshal::{Data, Value};
 use crate::version::Version;
 
-/// How the compiler calls the places of code that it made up.
+/// The compiler's file name for the locations of generated code.
 const NO_FILE: &[u8] = b"_none_";
-/// How it calls what is in no definition.
+/// The compiler's name for code outside all definitions.
 const NO_NAME: &[u8] = b"??";
 
 /// How an event counts the fields of a closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Positions {
-    /// From the function's part of it.
+    /// From the function's part of the closure.
     OfFunction,
-    /// From its beginning, and says where the function's part is.
+    /// From the beginning of the closure; the event also says where the function's part is.
     OfBlock,
 }
 
-/// Which field of the compiler's records is which, for versions from the first to the last.
+/// The field numbers of the compiler's records, for a range of versions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     versions: (Version, Version),
@@ -42,22 +42,23 @@ pub(super) struct Layout {
     kind: usize,
     function: usize,
     info: usize,
-    /// Where variables are: first those on the stack, then those of the environment.
+    /// Locations of variables: first those on the stack, then those in the environment.
     pub places: usize,
     pub stack_size: usize,
     pub environment: Positions,
-    /// Of a location.
+    /// In a location.
     start: usize,
     end: usize,
-    /// Of a place in a file.
+    /// In a position.
     file: usize,
     line: usize,
     line_begin: usize,
     character: usize,
 }
 
-/// Read from `instruct.mli`, `warnings.mli` and `lexing.mli` of 4.11, 4.13, 5.0, 5.1, 5.2 and 5.3, and of 5.4 and 5.5 from
-/// the code of their `ocamldumpobj`; tried on 4.11, 4.13, 4.14 and 5.3. Before 4.11 events did not name functions.
+/// Taken from `instruct.mli`, `warnings.mli` and `lexing.mli` of 4.11, 4.13, 5.0, 5.1, 5.2 and 5.3, and for 5.4
+/// and 5.5 from the code of their `ocamldumpobj`; tested on 4.11, 4.13, 4.14 and 5.3. Before 4.11 events did
+/// not name functions.
 const LAYOUTS: &[Layout] = &[
     Layout {
         versions: (Version::new(4, 11), Version::new(5, 1)),
@@ -86,50 +87,50 @@ const LATEST: Layout = Layout {
     character: 3,
 };
 
-/// What an event tells of.
+/// What an event describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The expression that begins with the next instruction.
     Before,
-    /// The expression whose value was just made: most often a call that was the instruction before. That of
-    /// raising an exception stands before it, because nothing comes back.
+    /// The expression that was just evaluated: most often a call, which was the previous instruction. When an
+    /// exception is raised, the event precedes the instruction, because nothing returns.
     After,
-    /// Any: places where nothing can be stopped at. After an allocation, or where functions begin.
+    /// Either of them, at points where a debugger cannot stop: after an allocation, or where functions begin.
     Pseudo,
 }
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
-    /// The file, as the compiler was given it.
+    /// The file, as passed to the compiler.
     pub file: Cow<'a, str>,
-    /// From one.
+    /// The line, from 1.
     pub line: u32,
-    /// Characters of the line before the place.
+    /// The column at which it begins, in characters from 0.
     pub start_char: u32,
-    /// Characters before its end, counted from the beginning of the same line even if it ends in another.
+    /// The column at which it ends, counted from the beginning of the same line even if it ends on another.
     pub end_char: u32,
 }
 
-/// What is known of the code between two instructions.
+/// What is known of a point between two instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
     /// The number of the instruction after it.
     pub at: Pc,
-    /// What it tells of.
+    /// What the event describes.
     pub kind: EventKind,
     /// Whether a function begins here.
     pub is_function: bool,
     /// The module.
     pub module: Cow<'a, str>,
-    /// The definition, with its module: `Stdlib__List.map`. None in what the compiler made up.
+    /// The definition, with its module: `Stdlib__List.map`. None in generated code.
     pub function: Option<Cow<'a, str>>,
-    /// Where in the source; none in what the compiler made up.
+    /// The source location; None in generated code.
     pub location: Option<Location<'a>>,
     pub(super) number: EventNumber,
 }
 
-/// Which event of the file it is.
+/// The identity of an event in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct EventNumber {
     pub unit: u32,
@@ -141,7 +142,7 @@ pub(super) struct EventNumber {
 pub struct DebugUnit<'a> {
     /// Where its code begins.
     pub start: Pc,
-    /// Folders where its source may be.
+    /// Folders in which its source may be found.
     pub folders: Vec<Cow<'a, str>>,
 }
 
@@ -150,14 +151,14 @@ pub struct DebugUnit<'a> {
 pub struct DebugEvents<'a> {
     events: Vec<Event<'a>>,
     units: Vec<DebugUnit<'a>>,
-    /// The file up to the section's end, and where the list of each unit begins in it, in the order of the file.
+    /// The file up to the section's end, and the offset in it of each unit's list, in the order of the file.
     file: &'a [u8],
     lists: Vec<usize>,
     layout: Option<&'static Layout>,
 }
 
 impl<'a> DebugEvents<'a> {
-    /// Reads the section that stands in `file` from `offset` to `end`, for code of so many words.
+    /// Reads the section of `file` from `offset` to `end`, for code that ends at `code_end`.
     pub(super) fn read(
         file: &'a [u8],
         (offset, end): (usize, usize),
@@ -199,7 +200,7 @@ impl<'a> DebugEvents<'a> {
             let folders = folders.map(name).collect();
             found.units.push(DebugUnit { start: Pc(start / WORD as u32), folders });
         }
-        // As the runtime orders them.
+        // In the order of the runtime.
         let place = |event: &Event<'_>| {
             let place = event.location.as_ref();
             place.map(|place| (place.line, place.start_char, place.end_char))
@@ -209,12 +210,12 @@ impl<'a> DebugEvents<'a> {
         Ok(found)
     }
 
-    /// Bytes of the file, up to the end of the section.
+    /// Size of the file up to the end of the section, in bytes.
     pub(super) fn file_length(&self) -> usize {
         self.file.len()
     }
 
-    /// Reads the lists of these units again, in order, and shows all events in them.
+    /// Reads the lists of these units again, in order, and passes all their events to `visit`.
     pub(super) fn revisit(
         &self,
         units: impl Iterator<Item = u32>,
@@ -232,7 +233,7 @@ impl<'a> DebugEvents<'a> {
         Ok(())
     }
 
-    /// All, in the order of the code.
+    /// All events, in the order of the code.
     pub fn events(&self) -> &[Event<'a>] {
         &self.events
     }
@@ -242,30 +243,31 @@ impl<'a> DebugEvents<'a> {
         &self.units
     }
 
-    /// Those between two numbers, the second not included.
+    /// Events between two instruction numbers, the second excluded.
     pub fn between(&self, start: Pc, end: Pc) -> &[Event<'a>] {
         let first = self.events.partition_point(|event| event.at < start);
         let last = self.events.partition_point(|event| event.at < end);
         self.events.get(first..last).unwrap_or(&[])
     }
 
-    /// Those before the instruction of this number.
+    /// Events just before the instruction with this number.
     pub fn at(&self, at: Pc) -> &[Event<'a>] {
         self.between(at, Pc(at.0.saturating_add(1)))
     }
 
-    /// The module that an instruction is in, if it has debug information or stands after one that has.
+    /// The last module with debug information that begins at or before an instruction. The instruction may
+    /// belong to a later module that has none.
     pub fn unit_at(&self, at: Pc) -> Option<&DebugUnit<'a>> {
         let after = self.units.partition_point(|unit| unit.start <= at);
         self.units.get(after.checked_sub(1)?)
     }
 }
 
-/// The list of a module, as it is read.
+/// The list of a module while it is being read.
 struct Unit<'d, 'a> {
     layout: &'static Layout,
     data: &'d Data<'a>,
-    /// Bytes of code before it.
+    /// The offset of the module in the code, in bytes.
     start: u32,
     code_end: Pc,
     offset: u64,

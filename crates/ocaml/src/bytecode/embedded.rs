@@ -1,9 +1,9 @@
-//! Bytecode within a runtime, as `ocamlc -output-complete-exe` makes it.
+//! Bytecode inside a runtime, as `ocamlc -output-complete-exe` produces it.
 //!
-//! There the compiler writes a C file: `caml_code` is an array with the code, `caml_data` the constants and
-//! `caml_sections` the other sections, both marshalled. These are names that only debuggers see, so that nothing
-//! is found in a stripped file. Since OCaml 5.2 the names of primitives are not in a section, but only in the
-//! table that the runtime takes them from. Debug information is not put there.
+//! The compiler writes a C file there: `caml_code` is an array with the code, `caml_data` holds the constants
+//! and `caml_sections` the other sections, both marshalled. Only debuggers see these names, so nothing is found
+//! in a stripped file. Since OCaml 5.2 the names of primitives are not in a section but only in the runtime's
+//! own table. Debug information is not included.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -42,10 +42,10 @@ pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
     }
 }
 
-/// The longest in OCaml's own libraries have some forty letters.
+/// The longest in OCaml's own libraries has some forty letters.
 const LONGEST_PRIMITIVE: usize = 256;
 
-/// Reads the bytecode in an ELF file, the whole of which is `bytes`.
+/// Reads the bytecode in an ELF file whose contents are `bytes`.
 fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<Parts<'a>, Error> {
     let refuse = |why: &str| Error::NoBytecode(why.into());
     let version = version.ok_or_else(|| refuse("the version of its runtime is not known"))?;
@@ -84,7 +84,7 @@ fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<
     Ok(Parts { version, code, primitives, globals, debug: None })
 }
 
-/// A section by its name, in a list (OCaml 4) or an array (OCaml 5) of pairs.
+/// Finds a section by name in a list (OCaml 4) or an array (OCaml 5) of pairs.
 fn find(sections: &Data<'_>, wanted: &[u8]) -> Option<Value> {
     let named = |pair: Value| match *sections.fields(pair) {
         [name, value] if sections.string(name) == Some(wanted) => Some(value),
@@ -95,7 +95,7 @@ fn find(sections: &Data<'_>, wanted: &[u8]) -> Option<Value> {
     listed.or_else(|| sections.fields(all).iter().copied().find_map(named))
 }
 
-/// One string (OCaml 4) or a list of them (OCaml 5).
+/// Reads the names from one string (OCaml 4) or a list of strings (OCaml 5).
 fn primitives<'a>(sections: &Data<'a>, value: Value) -> Vec<Cow<'a, str>> {
     match sections.string(value) {
         Some(all) => names(all),

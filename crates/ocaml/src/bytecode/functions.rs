@@ -1,9 +1,9 @@
-//! Which instructions are which function.
+//! Which instructions belong to which function.
 //!
-//! The code of a module begins with a jump over its functions to the code that runs once, when the program
-//! starts; that one ends by setting the module's global variable, which ends the module. Functions begin where
-//! a closure says so; those of several arguments have a RESTART just before, for partial applications. Names
-//! are those of debug events; without them a function is called by its number.
+//! The code of a module begins with a jump over its functions to the code that runs once at program start. That
+//! code ends by setting the module's global variable, which also ends the module. Functions begin where a
+//! closure refers to them; those with several arguments have a RESTART just before, for partial applications.
+//! Names come from debug events; without them a function is named by its instruction number.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -19,34 +19,34 @@ use super::opcode::Opcode;
 /// What a piece of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionKind {
-    /// Where a module begins: a jump over its functions.
+    /// The entry of a module: a jump over its functions.
     Entry,
     /// A function.
     Function,
-    /// What runs once when the program starts.
+    /// Code that runs once at program start.
     Initialisation,
 }
 
-/// A piece of code that belongs together.
+/// A contiguous piece of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
     /// Its first instruction.
     pub start: Pc,
-    /// What comes after its last.
+    /// The instruction after its last one.
     pub end: Pc,
     /// What it is.
     pub kind: FunctionKind,
     /// The module, if it is known.
     pub module: Option<Cow<'a, str>>,
-    /// Its name with the module, as `Stdlib__List.map`; of what is no function, the module's.
+    /// Its name with the module, such as `Stdlib__List.map`; if it is not a function, the module's name.
     pub name: Cow<'a, str>,
 }
 
-/// What is noted while instructions go by.
+/// What is noted while scanning instructions.
 #[derive(Default)]
 pub(super) struct Notes {
     starts: BTreeMap<Pc, FunctionKind>,
-    /// Where modules end, and which global variable they set there.
+    /// Where modules end, and the global variables that are set there.
     modules: Vec<(Pc, u32)>,
     module_start: Pc,
 }
@@ -68,7 +68,7 @@ impl Notes {
                     self.start(target, FunctionKind::Function);
                 }
             }
-            // It belongs to the GRAB after it, which is where closures point to.
+            // It belongs to the GRAB after it, which is where closures point.
             Opcode::RESTART => self.start(at, FunctionKind::Function),
             Opcode::SETGLOBAL => {
                 self.modules.push((instruction.end(), instruction.unsigned(0).unwrap_or(0)));
@@ -82,7 +82,7 @@ impl Notes {
         self.starts.entry(at).or_insert(kind);
     }
 
-    /// All functions of code that ends at `end`, in its order.
+    /// All functions of code that ends at `end`, in order.
     pub(super) fn finish<'a>(
         mut self,
         is_grab_after_restart: impl Fn(Pc) -> bool,
@@ -90,7 +90,7 @@ impl Notes {
         globals: &Globals<'a>,
         debug: Option<&DebugEvents<'a>>,
     ) -> Vec<Function<'a>> {
-        // Closures point to the GRAB, but the function begins before.
+        // Closures point to the GRAB, but the function begins before it.
         self.starts.retain(|at, _| !is_grab_after_restart(*at));
         let mut modules = self.modules.into_iter().peekable();
         let mut starts = self.starts.into_iter().peekable();
@@ -113,7 +113,7 @@ impl Notes {
                 }
                 (FunctionKind::Function, None) => format!("fun_{start}").into(),
                 (_, Some(module)) => module.clone(),
-                // Only what comes last is the end; phrases of a toplevel have no module either.
+                // Only the last piece is the end; phrases of a toplevel have no module either.
                 (_, None) if starts.peek().is_none() => "end of the program".into(),
                 (_, None) => "toplevel code".into(),
             });
@@ -123,8 +123,8 @@ impl Notes {
     }
 }
 
-/// What events within a function call it. One at its very beginning may be of what stands before, unless it
-/// says that a function begins.
+/// The name that events within a function give it. An event at its very beginning may belong to the previous
+/// function, unless it says that a function begins.
 fn name_of<'a>(events: &[Event<'a>], start: Pc) -> Option<Cow<'a, str>> {
     let own = |event: &&Event<'_>| event.is_function && event.function.is_some();
     let inner = |event: &&Event<'_>| event.at > start && event.function.is_some();

@@ -1,8 +1,8 @@
-//! The names of global variables, and the constants that have none.
+//! The names of global variables, and the constants without names.
 //!
-//! A program's global variables are one array. SYMB says which of its places are modules and predefined
-//! exceptions: a record of the array's length and a balanced tree (`Map`) from names to places. DATA holds what
-//! the array is filled with at first, among that the constants of the program.
+//! A program's global variables form one array. SYMB says which of its elements are modules and predefined
+//! exceptions: a record of the array's length and a balanced tree (`Map`) from names to indices. DATA holds the
+//! array's initial contents, including the constants of the program.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::names;
 use crate::error::Error;
 use crate::marshal::{Block, Data, Value};
 
-/// Constants are told in so many characters, more or less.
+/// The approximate maximum length of a printed constant in characters.
 const LONGEST_CONSTANT: usize = 60;
 
 /// The global variables of a program.
@@ -27,7 +27,7 @@ pub struct Globals<'a> {
 }
 
 impl<'a> Globals<'a> {
-    /// Reads the map of names from a value that was found at `offset`, and the constants.
+    /// Reads the map of names from a value found at `offset`, and the constants.
     pub(super) fn new(
         symbols: &Data<'a>,
         map: Value,
@@ -38,13 +38,13 @@ impl<'a> Globals<'a> {
         let &[_, tree] = symbols.fields(map) else { return Err(no_map()) };
         let mut names = BTreeMap::new();
         let mut waiting = vec![tree];
-        // A tree that comes back to itself would have no end.
+        // A tree that refers back to itself would have no end.
         let mut left = symbols.block_count();
         while let Some(node) = waiting.pop() {
             if node == Value::Int(0) {
                 continue;
             }
-            // Left, name, place, right, height.
+            // Left, name, index, right, height.
             let &[before, name, place, after, _] = symbols.fields(node) else {
                 return Err(no_map());
             };
@@ -58,22 +58,22 @@ impl<'a> Globals<'a> {
         Ok(Globals { names, constants })
     }
 
-    /// Those that are modules or exceptions: their place and their name.
+    /// Indices and names of modules and exceptions.
     pub fn names(&self) -> impl Iterator<Item = (u32, &str)> {
         self.names.iter().map(|(place, name)| (*place, &**name))
     }
 
-    /// The same, without a copy.
+    /// The name at an index, without a copy.
     pub(super) fn named(&self, place: u32) -> Option<&Cow<'a, str>> {
         self.names.get(&place)
     }
 
-    /// The module or exception at a place.
+    /// The module or exception at an index.
     pub fn name(&self, place: u32) -> Option<&str> {
         self.names.get(&place).map(|name| &**name)
     }
 
-    /// What is at a place, in words: a name, or a constant, of which long ones are cut.
+    /// The global variable at an index as text: its name, or a constant, cut if it is long.
     pub fn show(&self, place: u32) -> String {
         if let Some(name) = self.name(place) {
             return name.into();
@@ -86,10 +86,10 @@ impl<'a> Globals<'a> {
     }
 }
 
-/// A constant, as far as there is room for it.
+/// A constant, cut if it is long.
 fn show_constant(data: &Data<'_>, value: Value) -> String {
     let mut shown = String::new();
-    // What comes next stands last.
+    // A stack: what comes next is last.
     let mut waiting = vec![Part::Value(value)];
     while let Some(part) = waiting.pop() {
         if shown.len() > LONGEST_CONSTANT {
@@ -144,7 +144,7 @@ fn show_one(
         (_, Some(Block::Fields { tag })) => {
             write!(shown, "<{tag}>(")?;
             waiting.push(Part::Text(")"));
-            // Each takes a character at least.
+            // Each takes at least one character.
             for (at, field) in data.fields(value).iter().take(LONGEST_CONSTANT).enumerate().rev() {
                 waiting.push(Part::Value(*field));
                 waiting.extend((at > 0).then_some(Part::Text(", ")));

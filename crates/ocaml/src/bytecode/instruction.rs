@@ -1,4 +1,4 @@
-//! From words of code to instructions.
+//! Decodes words of code into instructions.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,10 +6,10 @@ use alloc::string::String;
 use super::opcode::{InstructionSet, Opcode, Operands};
 use crate::error::Error;
 
-/// Bytes of a word of code.
+/// Size of a word of code in bytes.
 pub(super) const WORD: usize = 4;
 
-/// The number of an instruction: how many words of 32 bits stand before it in the code.
+/// The number of an instruction: how many 32-bit words precede it in the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pc(pub u32);
 
@@ -23,23 +23,23 @@ impl core::fmt::Display for Pc {
 #[derive(Clone, Copy, Debug)]
 pub struct Code<'a> {
     words: &'a [[u8; WORD]],
-    /// Where it stands in the file.
+    /// Its byte offset in the file.
     offset: usize,
     set: &'static InstructionSet,
 }
 
 impl<'a> Code<'a> {
-    /// Takes the bytes at `offset` of a file for code.
+    /// Takes the bytes at `offset` of a file as code.
     ///
     /// # Errors
-    /// If they are not whole words, or more than instructions have numbers.
+    /// If they are not whole words, or too many for instruction numbers.
     pub fn new(
         bytes: &'a [u8],
         offset: usize,
         set: &'static InstructionSet,
     ) -> Result<Code<'a>, Error> {
         let (words, rest) = bytes.as_chunks();
-        // Targets are told by differences of 32 bits with a sign.
+        // Targets are signed 32-bit differences.
         if !rest.is_empty() || words.len() > i32::MAX as usize {
             let reason = format!("code of {} bytes", bytes.len());
             return Err(Error::Damaged { offset: offset as u64, reason });
@@ -47,28 +47,28 @@ impl<'a> Code<'a> {
         Ok(Code { words, offset, set })
     }
 
-    /// How many words it has: the number that an instruction after its end would have.
+    /// Its length in words: the number of an instruction after its end.
     pub fn end(&self) -> Pc {
         Pc(self.words.len() as u32)
     }
 
-    /// The instructions it is written in.
+    /// The instruction set of the code.
     pub fn instruction_set(&self) -> &'static InstructionSet {
         self.set
     }
 
-    /// Where an instruction stands in the file.
+    /// The byte offset of an instruction in the file.
     pub fn offset_of(&self, at: Pc) -> u64 {
         self.offset as u64 + u64::from(at.0) * WORD as u64
     }
 
-    /// All instructions, from the first to the last. After an error there are no more, because nobody knows
+    /// All instructions from the first to the last. After an error there are no more, because it is unknown
     /// where the next one begins.
     pub fn instructions(&self) -> Instructions<'a> {
         Instructions { code: *self, at: Some(Pc(0)) }
     }
 
-    /// The instruction at a number, if one begins there.
+    /// The instruction with a given number, if one begins there.
     ///
     /// # Errors
     /// If none does, as far as can be seen.
@@ -132,7 +132,7 @@ impl<'a> Iterator for Instructions<'a> {
     }
 }
 
-/// An instruction and where it stands.
+/// An instruction with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<'a> {
     /// Its number.
@@ -143,34 +143,34 @@ pub struct Instruction<'a> {
 }
 
 impl<'a> Instruction<'a> {
-    /// The number of what comes after it.
+    /// The number of the instruction after it.
     pub fn end(&self) -> Pc {
         // There are fewer words than numbers.
         Pc(self.at.0 + 1 + self.operands.len() as u32)
     }
 
-    /// The words after the opcode, as they stand.
+    /// The words after the opcode, uninterpreted.
     pub fn operands(&self) -> impl Iterator<Item = i32> + use<'a> {
         self.operands.iter().map(|word| i32::from_le_bytes(*word))
     }
 
-    /// One of them.
+    /// One of these words.
     pub fn operand(&self, index: usize) -> Option<i32> {
         self.operands.get(index).map(|word| i32::from_le_bytes(*word))
     }
 
-    /// The same as a number that is not negative.
+    /// One of these words as an unsigned number.
     pub fn unsigned(&self, index: usize) -> Option<u32> {
         self.operands.get(index).map(|word| u32::from_le_bytes(*word))
     }
 
-    /// Where it may go or where functions are that it mentions, in order.
+    /// The targets of jumps and the functions that it mentions, in order.
     pub fn targets(&self) -> impl Iterator<Item = Pc> + use<'a> {
-        // That they are within the code was seen when it was decoded.
+        // Decoding has checked that they are within the code.
         self.distances().map(|(base, distance)| Pc((base + distance) as u32))
     }
 
-    /// For each target, what it is told from and how far from there.
+    /// For each target, the word that it is relative to and the distance from there.
     fn distances(&self) -> impl Iterator<Item = (i64, i64)> + use<'a> {
         let (first, is_without) = match self.opcode.operands() {
             Operands::Target => (0, false),

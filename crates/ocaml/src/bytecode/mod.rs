@@ -1,10 +1,10 @@
-//! Bytecode: the instructions of OCaml's abstract machine, and the executables that hold them.
+//! Bytecode: the instructions of OCaml's abstract machine, and the executables that contain them.
 //!
-//! An instruction is an opcode and its operands, each a word of 32 bits; the interpreter, its debug
-//! information and profiles tell instructions by *number*, how many words stand before them ([`Pc`]).
+//! An instruction is an opcode and its operands, each a 32-bit word. The interpreter, its debug information and
+//! profiles identify an instruction by its *number*, the count of words before it ([`Pc`]).
 //!
-//! [`Program::read`] finds the code of an executable, decodes all of it, and puts together what gives it
-//! names: global variables, C primitives, functions, places in the source. The instruction set itself needs no
+//! [`Program::read`] finds the code of an executable, decodes all of it, and collects everything that gives it
+//! names: global variables, C primitives, functions, source locations. The instruction set itself needs no
 //! standard library.
 
 mod debug;

@@ -1,13 +1,13 @@
 //! Names in bytecode files, as text.
 //!
-//! A name may be shared by any number of things in a file, so it is not copied: a long name must not become as
-//! many copies. Only what is no UTF-8, which the compiler does not make, is copied, and cut.
+//! Any number of things in a file may share a name, so names are not copied: a long one must not turn into many
+//! long copies. Only names that are not UTF-8, which the compiler does not produce, are copied, and cut.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Of a name that has to be copied, so many bytes are kept.
+/// The number of bytes kept of a name that must be copied.
 const LONGEST_COPY: usize = 256;
 
 /// A name as text.
@@ -18,13 +18,13 @@ pub(super) fn name(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// As much of a text as may be copied.
+/// The part of a text that may be copied.
 pub(super) fn beginning(text: &str) -> &str {
     let end = (0..=text.len().min(LONGEST_COPY)).rev().find(|&at| text.is_char_boundary(at));
     text.get(..end.unwrap_or(0)).unwrap_or("")
 }
 
-/// Names that each end in a zero.
+/// Splits names that are each terminated by a zero byte.
 pub(super) fn names(bytes: &[u8]) -> Vec<Cow<'_, str>> {
     let names = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     names.split(|&byte| byte == 0).filter(|_| !bytes.is_empty()).map(name).collect()

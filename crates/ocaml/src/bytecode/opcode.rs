@@ -1,42 +1,42 @@
 //! The instruction set: names, operands, and which instructions allocate.
 //!
-//! From 4.11 to 5.5 an opcode has kept its number; OCaml 5.0 added four at the end. So there is one table, and
-//! beside it one of what differs by version. Both were read from `instruct.h` of each release, operands and
-//! allocation from the interpreters of 4.13 and 5.2, and tried on bytecode of 4.11, 4.13, 4.14, 5.3, 5.4
-//! and 5.5.
+//! Opcodes have kept their numbers from 4.11 to 5.5; OCaml 5.0 added four at the end. So there is one table,
+//! with another one for differences between versions. Both were taken from `instruct.h` of each release,
+//! operands and allocation from the interpreters of 4.13 and 5.2, and tested on bytecode of 4.11, 4.13, 4.14,
+//! 5.3, 5.4 and 5.5.
 
 use crate::version::Version;
 
-/// What follows an opcode in the code, in words of 32 bits.
+/// The operands of an opcode, in 32-bit words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
-    /// Nothing.
+    /// None.
     None,
-    /// A number that is not negative.
+    /// An unsigned number.
     Unsigned,
-    /// A number.
+    /// A signed number.
     Signed,
-    /// Two numbers that are not negative.
+    /// Two unsigned numbers.
     UnsignedUnsigned,
-    /// Where to go.
+    /// A jump target.
     Target,
-    /// A number that is not negative, and where to go.
+    /// An unsigned number and a jump target.
     UnsignedTarget,
-    /// A number, and where to go.
+    /// A signed number and a jump target.
     SignedTarget,
     /// A global variable.
     Global,
-    /// A global variable and a field of it.
+    /// A global variable and one of its fields.
     GlobalField,
     /// A C primitive.
     Primitive,
     /// A number of arguments and a C primitive.
     UnsignedPrimitive,
-    /// How many integers and tags, and for each where to go.
+    /// The numbers of integers and tags, and a jump target for each.
     Switch,
-    /// How many functions and variables, and for each function where it is.
+    /// The numbers of functions and variables, and the target for each function.
     Functions,
-    /// A method's hash, and a word that the interpreter uses as a cache.
+    /// The hash of a method, and a word that the interpreter uses as a cache.
     Method,
 }
 
@@ -45,25 +45,25 @@ pub enum Operands {
 pub enum Allocates {
     /// Never.
     No,
-    /// Itself, each time, unless what it makes is empty.
+    /// By itself each time, unless the result is empty.
     Itself,
-    /// Itself, sometimes: for a partial application, or an effect that is caught.
+    /// By itself sometimes: for a partial application, or an effect that is caught.
     Sometimes,
-    /// Whatever the C primitive that it calls does.
+    /// If the C primitive that it calls does.
     Primitive,
 }
 
 macro_rules! opcodes {
     ($($name:ident $operands:ident $allocates:ident,)*) => {
-        /// An instruction of the abstract machine, under the name that it has in OCaml's runtime. As a number it is
-        /// what stands in the code.
+        /// An instruction of the abstract machine, by its name in OCaml's runtime. Its numeric value is the
+        /// number in the code.
         #[allow(missing_docs, reason = "OCaml's runtime says what each one does")]
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the runtime's names")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Opcode { $($name,)* }
 
-        /// All, by number.
+        /// All opcodes, by number.
         const ALL: &[(Opcode, &str, Operands, Allocates)] = &[
             $((Opcode::$name, stringify!($name), Operands::$operands, Allocates::$allocates),)*
         ];
@@ -227,12 +227,12 @@ opcodes! {
 }
 
 impl Opcode {
-    /// The number that stands for it in the code.
+    /// Its number in the code.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// What follows it in the code.
+    /// Its operands.
     pub fn operands(self) -> Operands {
         ALL.get(usize::from(self.number())).map_or(Operands::None, |row| row.2)
     }
@@ -243,14 +243,14 @@ impl Opcode {
     }
 }
 
-/// The instructions of a version of OCaml.
+/// The instructions of a range of OCaml versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet {
-    /// Versions that have it, from the first to the last.
+    /// The first and the last version with this set.
     pub versions: (Version, Version),
-    /// The last of them.
+    /// The last opcode of the set.
     last: Opcode,
-    /// Those that were called otherwise.
+    /// Opcodes that had other names.
     renamed: &'static [(Opcode, &'static str)],
 }
 
@@ -258,7 +258,7 @@ const fn from_to(first: (u8, u8), last: (u8, u8)) -> (Version, Version) {
     (Version::new(first.0, first.1), Version::new(last.0, last.1))
 }
 
-/// What differs by version. Closures had one word less for each function before 4.12, so that the distance
+/// The differences between versions. Before 4.12 closures had one word less for each function, so the distance
 /// to the next one was 2.
 pub const INSTRUCTION_SETS: [InstructionSet; 3] = [
     InstructionSet {
@@ -280,7 +280,7 @@ pub const INSTRUCTION_SETS: [InstructionSet; 3] = [
 ];
 
 impl InstructionSet {
-    /// That of a version; none if it is not known.
+    /// The set of a version; None if it is unknown.
     pub fn of(version: Version) -> Option<&'static InstructionSet> {
         INSTRUCTION_SETS.iter().find(|set| {
             let (first, last) = set.versions;
@@ -288,13 +288,13 @@ impl InstructionSet {
         })
     }
 
-    /// The opcode that a number stands for.
+    /// The opcode with a number.
     pub fn opcode(&self, number: u32) -> Option<Opcode> {
         let &(opcode, ..) = ALL.get(usize::try_from(number).ok()?)?;
         (opcode <= self.last).then_some(opcode)
     }
 
-    /// What an opcode is called.
+    /// The name of an opcode.
     pub fn name(&self, opcode: Opcode) -> &'static str {
         let renamed = self.renamed.iter().find(|(other, _)| *other == opcode).map(|row| row.1);
         renamed.or_else(|| ALL.get(usize::from(opcode.number())).map(|row| row.1)).unwrap_or("")

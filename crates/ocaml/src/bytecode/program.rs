@@ -1,4 +1,4 @@
-//! A bytecode program as a whole: its code, and all that gives it names and places.
+//! A complete bytecode program: its code, and everything that gives it names and locations.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -17,14 +17,14 @@ use crate::error::Error;
 use crate::marshal::Data;
 use crate::version::Version;
 
-/// A place is not looked for farther away than so many events without one: files that have more are made to
-/// waste time.
+/// The maximum number of events without a location that are searched for one; only files made to waste time
+/// have more.
 const FAR: usize = 64;
 
 /// A bytecode program.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
-    /// The OCaml that it was compiled with.
+    /// The version of OCaml that compiled it.
     pub version: Version,
     /// Its code.
     pub code: Code<'a>,
@@ -32,15 +32,15 @@ pub struct Program<'a> {
     pub primitives: Vec<Cow<'a, str>>,
     /// Its global variables.
     pub globals: Globals<'a>,
-    /// Its debug information, if it was linked with `-g` and as an executable of its own.
+    /// Its debug information, if it was linked with `-g` and as a separate executable.
     pub debug: Option<DebugEvents<'a>>,
-    /// All functions, in the order of the code; nothing stands between them.
+    /// All functions, in the order of the code and without gaps.
     pub functions: Vec<Function<'a>>,
-    /// Where instructions begin, in order.
+    /// Where instructions begin, ascending.
     starts: Vec<Pc>,
 }
 
-/// The parts of a program as they were found in a file.
+/// The parts of a program as found in a file.
 pub(super) struct Parts<'a> {
     pub(super) version: Version,
     pub(super) code: Code<'a>,
@@ -49,22 +49,22 @@ pub(super) struct Parts<'a> {
     pub(super) debug: Option<DebugEvents<'a>>,
 }
 
-/// Where an instruction comes from.
+/// The source location of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'p> {
-    /// Where in the source.
+    /// The location.
     pub location: &'p Location<'p>,
-    /// Whether that is said of this very instruction; otherwise it is the place of the last one before it
-    /// whose place is known, or of a function that it makes a closure of.
+    /// Whether it is that of this very instruction. Otherwise it is the location of the last instruction before
+    /// it that has one, or of a function that it makes a closure of.
     pub is_own: bool,
 }
 
 impl<'a> Program<'a> {
-    /// Finds the bytecode of an executable and reads it: all code is decoded once, so later nothing is
-    /// unknown.
+    /// Finds and reads the bytecode of an executable. All code is decoded once, so that nothing can fail to
+    /// decode later.
     ///
     /// # Errors
-    /// If there is none that can be read, or if it is damaged.
+    /// If there is no readable bytecode, or if it is damaged.
     pub fn read(bytes: &'a [u8]) -> Result<Program<'a>, Error> {
         Program::new(match Sections::read(bytes)? {
             Some(sections) => from_sections(bytes, &sections)?,
@@ -108,7 +108,7 @@ impl<'a> Program<'a> {
         self.within(Pc(0), self.code.end())
     }
 
-    /// Those that begin between two numbers, the second not included.
+    /// Instructions that begin between two numbers, the second excluded.
     pub fn within(&self, start: Pc, end: Pc) -> impl Iterator<Item = Instruction<'a>> {
         let first = self.starts.partition_point(|at| *at < start);
         let last = self.starts.partition_point(|at| *at < end);
@@ -117,13 +117,13 @@ impl<'a> Program<'a> {
         starts.iter().filter_map(|at| self.code.decode(*at).ok())
     }
 
-    /// The instruction of this number; none if it is in the middle of one, or outside.
+    /// The instruction with this number; None if that is inside another instruction, or outside the code.
     pub fn instruction(&self, at: Pc) -> Option<Instruction<'a>> {
         self.starts.binary_search(&at).ok()?;
         self.code.decode(at).ok()
     }
 
-    /// The instruction that a word of code belongs to: its opcode or one of its operands.
+    /// The instruction that contains a word of code, as its opcode or as an operand.
     pub fn containing(&self, at: Pc) -> Option<Instruction<'a>> {
         let after = self.starts.partition_point(|start| *start <= at);
         let start = self.starts.get(after.checked_sub(1)?)?;
@@ -131,19 +131,19 @@ impl<'a> Program<'a> {
         (at < instruction.end()).then_some(instruction)
     }
 
-    /// The instruction that the interpreter is at when it says so in the middle of it or just after it, as it
-    /// does for allocations and calls.
+    /// The instruction that the interpreter is executing, given a number inside it or just after it, as the
+    /// interpreter reports for allocations and calls.
     pub fn before(&self, at: Pc) -> Option<Instruction<'a>> {
         self.containing(Pc(at.0.checked_sub(1)?))
     }
 
-    /// The function that an instruction is in.
+    /// The function that contains an instruction.
     pub fn function_at(&self, at: Pc) -> Option<&Function<'a>> {
         let after = self.functions.partition_point(|function| function.start <= at);
         self.functions.get(after.checked_sub(1)?).filter(|function| at < function.end)
     }
 
-    /// Where an instruction comes from, if that is known.
+    /// The source location of an instruction, if it is known.
     pub fn place(&self, instruction: &Instruction<'_>) -> Option<Place<'_>> {
         let debug = self.debug.as_ref()?;
         let ends_with_event =
@@ -155,7 +155,7 @@ impl<'a> Program<'a> {
         }
         if matches!(instruction.opcode, Opcode::CLOSURE | Opcode::CLOSUREREC) {
             // Functions that are defined together have no event where their closure is made, so the first of
-            // them tells.
+            // them gives the location.
             let function = instruction.targets().next().and_then(|at| self.function_at(at))?;
             let mut events = own_events(debug, function, function.end).take(FAR);
             let location = events.find_map(|event| event.location.as_ref());
@@ -184,14 +184,14 @@ impl<'a> Program<'a> {
         self.primitive(instruction.unsigned(operand)?)
     }
 
-    /// An instruction in words: names instead of the numbers of globals and primitives, and where to go as the
-    /// numbers of instructions.
+    /// An instruction as text: names instead of the numbers of globals and primitives, and jump targets as
+    /// instruction numbers.
     pub fn show(&self, instruction: &Instruction<'_>) -> String {
         text::show(self, instruction)
     }
 }
 
-/// The events of a function up to a place in it. One at its very beginning may be of what stands before.
+/// The events of a function up to `end`. One at its very beginning may belong to the previous function.
 pub(super) fn own_events<'d, 'a>(
     debug: &'d DebugEvents<'a>,
     function: &Function<'_>,
@@ -204,17 +204,17 @@ pub(super) fn own_events<'d, 'a>(
     debug.between(start, end).iter().filter(is_own)
 }
 
-/// Whether an instruction calls a function and comes back.
+/// Whether an instruction calls a function and returns.
 pub(super) fn is_call(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::APPLY | Opcode::APPLY1 | Opcode::APPLY2 | Opcode::APPLY3)
 }
 
-/// Whether an instruction raises an exception: the event after it stands before it, because nothing comes back.
+/// Whether an instruction raises an exception. Its event precedes it, because nothing returns.
 fn is_raise(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::RAISE | Opcode::RERAISE | Opcode::RAISE_NOTRACE)
 }
 
-/// The instruction set of a version that a program was found to be of.
+/// The instruction set for the version of a program.
 pub(super) fn instruction_set(version: Version) -> Result<&'static InstructionSet, Error> {
     InstructionSet::of(version).ok_or_else(|| unknown(&format!("it is of OCaml {version}")))
 }
@@ -244,7 +244,8 @@ fn from_sections<'a>(bytes: &'a [u8], sections: &Sections<'a>) -> Result<Parts<'
     let code = Code::new(code.bytes, code.offset, set)?;
     let primitives = names(find(b"PRIM")?.bytes);
     let symbols = find(b"SYMB")?;
-    // Marshalled data says itself where it ends; that this is the section's end keeps offsets those of the file.
+    // Marshalled data contains its own length. Cutting the file, not the section, keeps offsets relative to the
+    // file.
     let value = |section: super::Section<'a>| {
         let file = bytes.get(..section.offset + section.bytes.len()).unwrap_or(bytes);
         Data::read(file, section.offset).map(|(data, _)| data)

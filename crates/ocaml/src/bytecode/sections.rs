@@ -1,9 +1,9 @@
-//! The sections of bytecode that stands at the end of a file.
+//! The sections of bytecode at the end of a file.
 //!
-//! From the end backwards: twelve bytes of magic number, the number of sections, a table of their names and
-//! lengths, the sections themselves. A section is four letters: CODE, DATA (constants), PRIM (names of C
-//! primitives), SYMB (names of global variables), CRCS (of interfaces), DBUG (debug information, with `-g`),
-//! DLLS and DLPT (libraries with primitives, and where to look for them), RNTM (the runtime to be used).
+//! From the end backwards: a magic number of twelve bytes, the number of sections, a table of their names and
+//! lengths, the sections themselves. The name of a section is four letters: CODE, DATA (constants), PRIM (names
+//! of C primitives), SYMB (names of global variables), CRCS (of interfaces), DBUG (debug information, with
+//! `-g`), DLLS and DLPT (libraries with primitives, and their search path), RNTM (the runtime to use).
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -19,8 +19,8 @@ const TRAILER_BYTES: usize = MAGIC_BYTES + 4;
 /// Name and length.
 const ENTRY_BYTES: usize = 8;
 
-/// Magic numbers of executables, from the tags of OCaml's repository; of 5.4 and 5.5, from Debian's files.
-/// Before 4.07 all versions had one.
+/// Magic numbers of executables, from the tags of OCaml's repository; those of 5.4 and 5.5 are from Debian's
+/// files. Before 4.07 all versions had the same one.
 const MAGIC_NUMBERS: &[(u16, Version)] = &[
     (23, Version::new(4, 7)),
     (25, Version::new(4, 8)),
@@ -38,8 +38,8 @@ const MAGIC_NUMBERS: &[(u16, Version)] = &[
     (37, Version::new(5, 5)),
 ];
 
-/// The version of OCaml whose compiler wrote a file that begins like this: `.cmi`, `.cmt`, `.cmx` and others have the
-/// same numbers as executables, with another letter.
+/// The version of the OCaml compiler that wrote a file with this beginning. `.cmi`, `.cmt`, `.cmx` and other
+/// files have the same numbers as executables, with another letter.
 pub fn version_of_file(beginning: &[u8; 12]) -> Option<Version> {
     let [letter, digits @ ..] = beginning.strip_prefix(b"Caml1999")? else { return None };
     if !letter.is_ascii_alphabetic() {
@@ -48,7 +48,7 @@ pub fn version_of_file(beginning: &[u8; 12]) -> Option<Version> {
     version_of(number(digits)?)
 }
 
-/// The version of OCaml that a magic number stands for.
+/// The version of OCaml with a magic number.
 pub(crate) fn version_of(magic: u16) -> Option<Version> {
     MAGIC_NUMBERS.iter().find(|(number, _)| *number == magic).map(|&(_, version)| version)
 }
@@ -58,9 +58,9 @@ pub(crate) fn version_of(magic: u16) -> Option<Version> {
 pub struct Section<'a> {
     /// Four letters.
     pub name: [u8; 4],
-    /// Where it stands in the file.
+    /// Its byte offset in the file.
     pub offset: usize,
-    /// What is in it.
+    /// Its contents.
     pub bytes: &'a [u8],
 }
 
@@ -71,20 +71,20 @@ impl Section<'_> {
     }
 }
 
-/// What stands at the end of a file with bytecode.
+/// The bytecode at the end of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sections<'a> {
-    /// The number in its magic number.
+    /// The version part of its magic number.
     pub magic: u16,
-    /// In the order of the file.
+    /// Its sections, in the order of the file.
     pub all: Vec<Section<'a>>,
 }
 
 impl<'a> Sections<'a> {
-    /// Finds the sections; none if no bytecode stands at the end.
+    /// Finds the sections; None if there is no bytecode at the end.
     ///
     /// # Errors
-    /// If what is promised there is more than is in the file.
+    /// If the table announces more than the file contains.
     pub fn read(bytes: &'a [u8]) -> Result<Option<Sections<'a>>, Error> {
         let Some((before, magic)) = bytes.split_last_chunk::<MAGIC_BYTES>() else {
             return Ok(None);
@@ -125,7 +125,7 @@ impl<'a> Sections<'a> {
         Ok(Some(Sections { magic, all }))
     }
 
-    /// The section of a name.
+    /// The section with a name.
     pub fn find(&self, name: &[u8; 4]) -> Option<Section<'a>> {
         self.all.iter().find(|section| section.name == *name).copied()
     }

@@ -1,4 +1,4 @@
-//! Instructions in words, as OCaml's own `dumpobj` shows them.
+//! Instructions as text, in the format of OCaml's own `dumpobj`.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -42,7 +42,7 @@ pub(super) fn show(program: &Program<'_>, instruction: &Instruction<'_>) -> Stri
             (number(1).to_string() + &all.collect::<String>(), None)
         }
     };
-    // Strings take all that is written to them.
+    // Writing to a string does not fail.
     let _ = write!(shown, " {first}");
     if let Some(second) = second {
         let _ = write!(shown, ", {second}");

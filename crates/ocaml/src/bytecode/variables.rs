@@ -1,8 +1,9 @@
-//! Variables of the source: which of them a function's environment holds, and which stand on the stack during a call.
+//! Source variables: which ones a function's environment holds, and which ones are on the stack during a call.
 //!
-//! Every event of the debug information has the compiler's own map of variables to places, for its debugger. The maps are balanced
-//! trees (`Ident.tbl`) that share most of their nodes, and much of the debug information is reached from them. So they are not kept when events are
-//! read, but looked up in the file for those that are asked for.
+//! Every event of the debug information has the compiler's own map from variables to locations, made for its
+//! debugger. The maps are balanced trees (`Ident.tbl`) that share most of their nodes, and much of the debug
+//! information is reachable from them. So they are not kept when events are read, but looked up in the file on
+//! request.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -17,42 +18,43 @@ use super::program::{Program, is_call, own_events};
 use crate::error::Error;
 use crate::marshal::{Block, Data, Value};
 
-/// Tags of `Ident.t`: `Local` and `Scoped`. Others are modules and what the language has.
+/// Tags of `Ident.t`: `Local` and `Scoped`. The others are modules and built-in identifiers.
 const NAMED: [u8; 2] = [0, 1];
-/// What a call leaves on the stack: where it returns to, the environment, how many arguments are left.
+/// What a call leaves on the stack: the return address, the environment, the number of remaining arguments.
 const RETURN_WORDS: u32 = 3;
 
-/// A variable of the source, as the compiler tells it from others of the same name.
+/// A source variable, identified as the compiler distinguishes it from others of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variable<'a> {
-    /// The module that it is in.
+    /// The module that defines it.
     pub module: Cow<'a, str>,
     /// Its name.
     pub name: Cow<'a, str>,
-    /// A number that no other variable of the module has.
+    /// A stamp that no other variable of the module has.
     pub stamp: u32,
 }
 
-/// Variables and where they are.
+/// Variables and their locations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variables<'a> {
-    /// By the first instruction of a function: fields of its closure. Those of functions that share a closure are counted from
-    /// their own part of it.
+    /// By the first instruction of a function: fields of its closure. If functions share a closure, fields are
+    /// counted from each function's own part.
     pub environments: BTreeMap<Pc, Vec<(u32, Variable<'a>)>>,
-    /// By where a call returns to: words of the stack, counted from the one that says so.
+    /// By the return address of a call: words of the stack, counted from the word with the return address.
     pub stacks: BTreeMap<Pc, Vec<(u32, Variable<'a>)>>,
 }
 
 /// What the variables of an event are looked up for.
 enum Asked {
     Function(Pc),
-    /// Words between the one that says where it returns to and the caller's own.
+    /// The return address of a call, and how many words are between the word that holds it and the caller's
+    /// frame.
     Call(Pc, u32),
 }
 
 impl<'a> Program<'a> {
-    /// The variables in the environments of functions, and those on the stack while calls have not returned. What has no
-    /// debug information has none.
+    /// The variables in the environments of functions, and those on the stack during calls. Code without debug
+    /// information has none.
     ///
     /// # Errors
     /// If the debug information is damaged.
@@ -74,7 +76,7 @@ impl<'a> Program<'a> {
             }
         }
         let mut found = Variables::default();
-        // Trees share their parts, so a file could be made that tells of more than there is memory for.
+        // Trees share nodes, so a file could be made that expands to more than fits in memory.
         let mut left = debug.file_length();
         debug.revisit(asked.keys().map(|number| number.unit), |number, layout, data, event| {
             for who in asked.get(&number).into_iter().flatten() {
@@ -86,7 +88,8 @@ impl<'a> Program<'a> {
         Ok(found)
     }
 
-    /// An event within a function; all have the same environment. None for what applies a function to the rest of its arguments.
+    /// An event within a function; all its events have the same environment. None for the code that resumes a
+    /// partial application.
     fn event_of_function<'d>(
         &'d self,
         debug: &'d DebugEvents<'a>,
@@ -98,7 +101,8 @@ impl<'a> Program<'a> {
         events.find(|event| event.is_function || event.at > function.start)
     }
 
-    /// The event after a call that returns to, or is of C and left, this number, and how many words of the call are on the stack.
+    /// The event after a call that returns to this number, or after a C call that continues there, and how many
+    /// words of the call are on the stack.
     fn event_of_call<'d>(
         &'d self,
         debug: &'d DebugEvents<'a>,
@@ -111,7 +115,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Arguments of a C primitive that are on the stack: all but one, which is in a register, unless there are too many.
+/// The arguments of a C primitive on the stack: all but the one in a register, unless there are too many.
 fn c_arguments(call: &Instruction<'_>) -> Option<u32> {
     match call.opcode {
         Opcode::C_CALL1 => Some(0),
@@ -148,19 +152,19 @@ impl<'a> Variables<'a> {
 struct Maps<'d, 'a> {
     layout: &'d Layout,
     data: &'d Data<'a>,
-    /// The module of the event that is looked at.
+    /// The module of the current event.
     module: Cow<'a, str>,
     /// How many entries may still be read.
     left: &'d mut usize,
 }
 
 impl<'a> Maps<'_, 'a> {
-    /// Words of a frame of this size, counted from so many before it.
+    /// Variables in words of a frame of this size. Words are counted from `between` words before the frame.
     fn stack(&mut self, places: Value, size: i64, between: u32) -> Vec<(u32, Variable<'a>)> {
         let mut words = Vec::new();
         let Some(stack) = self.data.field(places, 0) else { return words };
         self.each(stack, |_, variable, place| {
-            // Places are counted from the other end of the frame.
+            // The compiler counts from the other end of the frame.
             let above = place.int().and_then(|place| size.checked_sub(place));
             let above = above.and_then(|above| u32::try_from(above).ok()?.checked_add(between));
             words.extend(above.map(|above| (above, variable)));
@@ -168,7 +172,7 @@ impl<'a> Maps<'_, 'a> {
         words
     }
 
-    /// Fields of a closure.
+    /// Variables in fields of a closure.
     fn environment(&mut self, places: Value) -> Vec<(u32, Variable<'a>)> {
         let mut fields = Vec::new();
         let mut push = |field: Option<i64>, variable| {
@@ -189,14 +193,15 @@ impl<'a> Maps<'_, 'a> {
                     }
                 });
             }
-            // What is in no function has none.
+            // Code outside functions has no environment.
             (Positions::OfBlock, _) => {}
         }
         fields
     }
 
-    /// All entries of a tree: empty, or the left part, an entry, the right part, and its height. An entry is a variable (since 5.5
-    /// its name and stamp again), its place, and the entry of another variable of this name.
+    /// Visits all entries of a tree: empty, or left subtree, entry, right subtree and height. An entry is a
+    /// variable (since 5.5 its name and stamp again), its location, and the entry of another variable with the
+    /// same name.
     fn each(&mut self, tree: Value, mut visit: impl FnMut(&Data<'a>, Variable<'a>, Value)) {
         let data = self.data;
         let mut waiting = vec![tree];
@@ -219,7 +224,7 @@ impl<'a> Maps<'_, 'a> {
     }
 }
 
-/// The name and the stamp.
+/// The name and the stamp of an identifier.
 fn identifier<'a>(data: &Data<'a>, of: Value) -> Option<(Cow<'a, str>, u32)> {
     let Some(Block::Fields { tag }) = data.block(of) else { return None };
     NAMED.contains(tag).then_some(())?;

@@ -1,23 +1,23 @@
-//! Bytecode, which stands at the end of a file: after a line that names `ocamlrun`, after a whole runtime
-//! (`ocamlc -custom`), or after nothing.
+//! Bytecode at the end of a file: after a line that names `ocamlrun`, after a complete runtime (`ocamlc
+//! -custom`), or after nothing.
 //!
-//! Here only what decides how a program can be observed; `crate::bytecode` reads the rest.
+//! This module only reads what decides how a program can be observed; `crate::bytecode` reads the rest.
 
 use crate::bytecode::{Sections, version_of};
 use crate::error::Error;
 use crate::version::Version;
 
-/// What stands at the end of a file with bytecode.
+/// The bytecode at the end of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytecode {
-    /// The number in its magic number.
+    /// The version part of its magic number.
     pub magic: u16,
     /// Whether it has a section of debug information.
     pub has_debug_info: bool,
 }
 
 impl Bytecode {
-    /// None if no bytecode stands at the end.
+    /// None if there is no bytecode at the end.
     pub(super) fn read(bytes: &[u8]) -> Result<Option<Bytecode>, Error> {
         let sections = Sections::read(bytes)?;
         Ok(sections.map(|sections| Bytecode {

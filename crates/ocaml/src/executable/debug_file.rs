@@ -1,6 +1,6 @@
-//! Debug files: the symbols of an executable, in a file of their own (`objcopy --only-keep-debug`).
+//! Debug files: the symbols of an executable in a separate file (`objcopy --only-keep-debug`).
 //!
-//! Sections are all that is read here; a debug file has segments like its executable, but nothing in them.
+//! Only sections are read: a debug file has the segments of its executable, but they are empty.
 
 use object::Endianness;
 use object::elf::{self, FileHeader64};
@@ -8,21 +8,21 @@ use object::read::elf::{FileHeader, SectionHeader, SectionTable};
 
 type Header = FileHeader64<Endianness>;
 
-/// By what an executable of 64 bits and its debug file know each other.
+/// What links a 64-bit executable with its debug file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
     /// The same in both, and in no other file.
     pub build_id: &'a [u8],
-    /// The name of the debug file, if the executable tells it.
+    /// The name of the debug file, if the executable contains it.
     pub link: Option<&'a [u8]>,
 }
 
-/// A table of symbols as it stands in a file, and its strings.
+/// A table of symbols as it is in a file, and its strings.
 #[derive(Clone, Copy, Debug)]
 pub struct DebugSymbols<'a> {
     /// Entries of 24 bytes.
     pub symbols: &'a [u8],
-    /// What they are called.
+    /// Their names.
     pub strings: &'a [u8],
 }
 
@@ -49,7 +49,7 @@ impl<'a> Identity<'a> {
 }
 
 impl<'a> DebugSymbols<'a> {
-    /// Reads the debug file of the executable with this build id; none if this is not it.
+    /// Reads the debug file of the executable with this build id; None if it belongs to another one.
     pub fn read(file: &'a [u8], build_id: &[u8]) -> Option<DebugSymbols<'a>> {
         if Identity::read(file)?.build_id != build_id {
             return None;

@@ -1,15 +1,15 @@
 //! Whether a native program's modules were compiled with `-g`.
 //!
 //! Each module has a table of its return addresses, under a symbol that survives stripping. Flags in an entry
-//! say whether the runtime can tell function, file and line of it. Those of calls have that with and without
-//! `-g`; those of allocations only with it. So allocations decide. The allocations of a module without have a
-//! function's name at best, from the symbol; its callers are still known.
+//! say whether the runtime can tell its function, file and line. Entries of calls have that with and without
+//! `-g`, entries of allocations only with it. So allocations decide. For allocations of a module without debug
+//! information, only the function's name may be known, from the symbol; their callers are known.
 //!
-//! An entry: return address (64 bits), frame size and flags (16), number of live slots (16), each slot (16);
-//! with flag 2, a byte and as many more as it says, one for each allocation; with flag 1, after alignment to 4
-//! bytes, where to find the debug information (32), for each allocation or once. Entries are aligned to 8
-//! bytes. A frame size of 0xffff is no size and has no flags: the frame that called into OCaml. It is so since
-//! 4.11; before, entries told nothing of allocations.
+//! An entry consists of the return address (64 bits), frame size and flags (16), number of live slots (16), and
+//! each slot (16). With flag 2 there follow a count byte and one byte for each allocation. With flag 1 there
+//! follows, aligned to 4 bytes, the location of the debug information (32), once or for each allocation.
+//! Entries are aligned to 8 bytes. A frame size of 0xffff is not a size and has no flags: it marks the frame
+//! that called into OCaml. This is the format since 4.11; before, entries had no information about allocations.
 
 use std::string::String;
 use std::vec::Vec;
@@ -21,24 +21,24 @@ const HAS_ALLOCATIONS: u16 = 2;
 const NO_FLAGS: u16 = 0xffff;
 const SUFFIX: &[u8] = b"frametable";
 
-/// Modules that allocate, by whether the places are known.
+/// Modules that allocate, by whether the locations of allocations are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DebugInfo {
-    /// How many were compiled with `-g`.
+    /// The number of modules compiled with `-g`.
     pub with: usize,
-    /// Which were not, sorted.
+    /// The modules compiled without, sorted.
     pub without: Vec<String>,
 }
 
 impl DebugInfo {
-    /// None if no table can be found, or what is found makes no sense.
+    /// None if no table is found, or if the tables make no sense.
     pub(super) fn find(elf: &Elf<'_>) -> Option<DebugInfo> {
         if !elf.has_usual_words() {
             return None;
         }
         let mut found = DebugInfo::default();
         let mut is_any = false;
-        // Tables do not overlap, so that more entries than fit into the file mean a file that is not honest.
+        // Tables do not overlap, so a file that claims more entries than fit into it is hostile.
         let mut entries_left = elf.loaded().map(<[u8]>::len).sum::<usize>() / 16;
         let tables = elf.globals().filter(|(name, _)| name.ends_with(SUFFIX));
         let mut tables: Vec<_> = tables.collect();
@@ -54,13 +54,13 @@ impl DebugInfo {
             }
             is_any = true;
         }
-        // Symbols are sorted with what comes after a module's name.
+        // Symbols are sorted including what follows a module's name.
         found.without.sort_unstable();
         is_any.then_some(found)
     }
 }
 
-/// The module whose table has this name. Those of the runtime, and what the linker makes, have none.
+/// The module whose table has this name. None for the tables of the runtime and of the linker.
 fn module_of(name: &[u8]) -> Option<String> {
     let unit = name.strip_suffix(SUFFIX)?;
     let unit = unit.strip_suffix(b"__").or_else(|| unit.strip_suffix(b"."))?;
@@ -69,8 +69,8 @@ fn module_of(name: &[u8]) -> Option<String> {
     begins.then(|| String::from_utf8_lossy(module).into_owned())
 }
 
-/// Whether the places of a table's allocations are known: `Some(None)` if there are none, `None` if it cannot
-/// be told.
+/// Whether the locations of a table's allocations are known: `Some(None)` if there are no allocations, `None`
+/// if it is impossible to tell.
 fn knows_allocations(table: &[u8], entries_left: &mut usize) -> Option<Option<bool>> {
     let (count, mut rest) = table.split_first_chunk::<8>()?;
     let mut known = None;
@@ -87,7 +87,7 @@ fn knows_allocations(table: &[u8], entries_left: &mut usize) -> Option<Option<bo
             if flags & HAS_DEBUG_INFO != 0 && places > 0 {
                 return Some(Some(true));
             }
-            // Since 4.14 there are places that allocate nothing, but look whether a signal came.
+            // Since 4.14 there are points that allocate nothing but poll for signals.
             known = known.or((places > 0).then_some(false));
         }
         if flags & HAS_DEBUG_INFO != 0 {

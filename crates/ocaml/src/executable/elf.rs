@@ -1,7 +1,7 @@
-//! ELF files, as much of them as decides what can be observed.
+//! ELF files, as far as they decide what can be observed.
 //!
-//! Reading goes over headers only; names are looked up when they are asked for ([`Names`]). So a large executable
-//! that is mapped costs a few pages of it. What a hostile file could make expensive is bounded.
+//! Reading only visits headers; names are looked up on request ([`Names`]). So a large mapped executable costs
+//! a few of its pages. Whatever a hostile file could make expensive is bounded.
 
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -17,10 +17,10 @@ use crate::error::Error;
 /// Programs have about ten segments and libraries.
 const MOST_SEGMENTS: usize = 64;
 const MOST_LIBRARIES: usize = 1024;
-/// One of these is in every OCaml runtime: that of native code, that of bytecode.
+/// Every OCaml runtime has one of these: the first for native code, the second for bytecode.
 const RUNTIMES: [&str; 2] = ["caml_start_program", "caml_prim_table"];
 
-/// What kind of machine code is in a file.
+/// The architecture of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// Intel and AMD, 64 bits.
@@ -37,7 +37,7 @@ pub enum Machine {
     Power64,
     /// IBM Z.
     S390,
-    /// Another, by its number in ELF.
+    /// Another one, by its number in ELF.
     Other(u16),
 }
 
@@ -72,10 +72,10 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// What an ELF file is for.
+/// The purpose of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be run.
+    /// To be executed.
     Program,
     /// To be loaded by programs.
     Library,
@@ -88,31 +88,31 @@ pub enum Purpose {
 /// An ELF file.
 #[derive(Clone, Debug)]
 pub struct Elf<'a> {
-    /// Bits of an address: 64 or 32.
+    /// Size of an address in bits: 64 or 32.
     pub bits: u8,
-    /// What it is for.
+    /// The purpose of the file.
     pub purpose: Purpose,
-    /// What runs it.
+    /// Its architecture.
     pub machine: Machine,
-    /// The dynamic loader it asks for. A program without one is linked statically.
+    /// The dynamic linker that it requests. None for a statically linked program.
     pub loader: Option<String>,
     /// Whether it can be loaded at any address.
     pub is_relocatable: bool,
-    /// Whether the table of all symbols is gone.
+    /// Whether the full symbol table was removed.
     pub is_stripped: bool,
     /// Whether it has DWARF, the debug information of C.
     pub has_dwarf: bool,
-    /// The shared libraries it asks for.
+    /// The shared libraries that it requires.
     pub libraries: Vec<String>,
-    /// Names that it shares with libraries.
+    /// The dynamic symbols, shared with libraries.
     dynamic: Option<Names<'a>>,
-    /// All names that it defines, if it was not stripped.
+    /// All symbols; None if it was stripped.
     all: Option<Names<'a>>,
-    /// Whether an OCaml runtime is among the names that it shares. Then all global names are: the linker was told to
-    /// export them.
+    /// Whether the dynamic symbols include an OCaml runtime. Then they include all global names: the linker was
+    /// told to export them.
     has_runtime_exported: bool,
     segments: Vec<Segment<'a>>,
-    /// Sections that are loaded and neither code nor written to: constants.
+    /// Sections that are loaded and are neither code nor writable: constants.
     constants: Vec<&'a [u8]>,
     is_little_endian: bool,
 }
@@ -121,14 +121,14 @@ pub struct Elf<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Segment<'a> {
     address: u64,
-    /// Where the bytes stand in the file.
+    /// Byte offset in the file.
     offset: u64,
     is_code: bool,
     bytes: &'a [u8],
 }
 
 impl<'a> Elf<'a> {
-    /// Whether these bytes begin as an ELF file does.
+    /// Whether these bytes begin like an ELF file.
     pub(super) fn is(bytes: &[u8]) -> bool {
         bytes.starts_with(&elf::ELFMAG)
     }
@@ -142,7 +142,7 @@ impl<'a> Elf<'a> {
         }
     }
 
-    /// Takes names from a debug file, if it has none of its own.
+    /// Takes symbols from a debug file if it has none of its own.
     pub(super) fn know(&mut self, symbols: DebugSymbols<'a>) {
         if self.all.is_none() && self.has_usual_words() {
             let DebugSymbols { symbols, strings } = symbols;
@@ -150,22 +150,22 @@ impl<'a> Elf<'a> {
         }
     }
 
-    /// Whether a library that is loaded into the program finds this name.
+    /// Whether a library loaded into the program finds this name.
     pub fn exports(&self, name: &str) -> bool {
         self.exported(name).is_some()
     }
 
-    /// Whether the program takes this name from a library.
+    /// Whether the program imports this name from a library.
     pub fn imports(&self, name: &str) -> bool {
         self.dynamic.as_ref().is_some_and(|names| names.imports(name))
     }
 
-    /// Whether the program defines this name, for others to find or not.
+    /// Whether the program defines this name, exported or not.
     pub fn defines(&self, name: &str) -> bool {
         self.address(name).is_some()
     }
 
-    /// Whether words are those of 64-bit little-endian machines, which is all that is read here.
+    /// Whether words are those of 64-bit little-endian machines, the only ones that are supported.
     pub(crate) fn has_usual_words(&self) -> bool {
         self.bits == 64 && self.is_little_endian
     }
@@ -174,21 +174,21 @@ impl<'a> Elf<'a> {
         self.find(name).map(|symbol| symbol.address)
     }
 
-    /// The address of a name that is global in C or OCaml. All symbols are searched only in a program that does not
-    /// export its runtime.
+    /// The address of a name that is global in C or OCaml. The full symbol table is searched only if the
+    /// program does not export its runtime.
     pub(super) fn global(&self, name: &str) -> Option<u64> {
         let symbol = if self.has_runtime_exported { self.exported(name) } else { self.find(name) };
         symbol.map(|symbol| symbol.address)
     }
 
-    /// All global names, and where they are. Some stand twice.
+    /// All global names with their addresses. Some occur twice.
     pub(super) fn globals(&self) -> impl Iterator<Item = (&'a [u8], u64)> {
         let all = if self.has_runtime_exported { None } else { self.all.as_ref() };
         let tables = self.dynamic.iter().chain(all);
         tables.flat_map(Names::all).map(|(name, symbol)| (name, symbol.address))
     }
 
-    /// Where the object of a name stands in the file, and how many bytes it takes.
+    /// The byte offset and size of a named object in the file.
     pub fn object(&self, name: &str) -> Option<(usize, usize)> {
         let Symbol { address, size, .. } = self.find(name)?;
         let offset = self.segments.iter().find_map(|segment| {
@@ -207,7 +207,7 @@ impl<'a> Elf<'a> {
         self.exported(name).or_else(|| self.all.as_ref()?.defined(name))
     }
 
-    /// What is loaded at `address`, to the end of its segment.
+    /// The loaded bytes from `address` to the end of its segment.
     pub(crate) fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
         self.segments.iter().find_map(|segment| {
             let start = usize::try_from(address.checked_sub(segment.address)?).ok()?;
@@ -215,17 +215,18 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// What is loaded, segment by segment.
+    /// The loaded bytes, segment by segment.
     pub(super) fn loaded(&self) -> impl Iterator<Item = &'a [u8]> {
         self.segments.iter().map(|segment| segment.bytes)
     }
 
-    /// What is loaded and not code, segment by segment.
+    /// The loaded bytes that are not code, segment by segment.
     pub(super) fn data(&self) -> impl Iterator<Item = &'a [u8]> {
         self.segments.iter().filter(|segment| !segment.is_code).map(|segment| segment.bytes)
     }
 
-    /// What is loaded and does not change, as strings of C; if sections do not tell, all that is loaded.
+    /// The loaded bytes that do not change, such as C strings; everything that is loaded if there are no
+    /// sections.
     pub(super) fn constants(&self) -> impl Iterator<Item = &'a [u8]> {
         let no_sections = self.constants.is_empty();
         self.constants.iter().copied().chain(self.loaded().filter(move |_| no_sections))
@@ -244,7 +245,7 @@ where
     let endian = header.endian().map_err(|error| damaged(5, error))?;
     let segment_offset: u64 = header.e_phoff(endian).into();
     let section_offset: u64 = header.e_shoff(endian).into();
-    // Sections stand last, so that this is what is seen of a file that was not copied to its end.
+    // The section headers are last, so this is what a truncated copy looks like.
     if section_offset > bytes.len() as u64 {
         return Err(damaged(bytes.len(), "the file ends before its sections"));
     }
@@ -307,7 +308,8 @@ where
         elf::ET_EXEC => Purpose::Program,
         elf::ET_REL => Purpose::Object,
         elf::ET_CORE => Purpose::Core,
-        // Both programs and libraries may be of this type. Only programs ask for a loader, or say so.
+        // Both programs and libraries may have this type. Only programs request a dynamic linker or are flagged
+        // as such.
         elf::ET_DYN if loader.is_some() || dynamic.is_program => Purpose::Program,
         elf::ET_DYN => Purpose::Library,
         other => return Err(damaged(16, std::format!("an ELF file of unknown type {other}"))),
@@ -330,10 +332,10 @@ where
     })
 }
 
-/// What is wanted of the dynamic section.
+/// The required parts of the dynamic section.
 #[derive(Default)]
 struct Dynamic {
-    /// Where their names stand among the strings.
+    /// Offsets of their names among the strings.
     libraries: Vec<u64>,
     is_program: bool,
 }
@@ -354,7 +356,7 @@ impl Dynamic {
     }
 }
 
-/// The table of symbols of a kind; none if there is no such table.
+/// The symbol table of a kind; None if there is none.
 fn names<'a, H: FileHeader<Endian = Endianness>>(
     sections: &SectionTable<'a, H>,
     endian: Endianness,

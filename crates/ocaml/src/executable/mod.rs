@@ -24,62 +24,62 @@ pub use debug_info::DebugInfo;
 pub use elf::{Elf, Machine, Purpose};
 pub use script::Script;
 
-/// In every runtime, also after stripping: the environment variable that it reads its settings from.
+/// Present in every runtime, even after stripping: the environment variable from which it reads its settings.
 const RUNTIME_VARIABLE: &[u8] = b"OCAMLRUNPARAM";
-/// How marshalled data begins.
+/// The magic number of marshalled data.
 const MARSHALLED: [u8; 4] = [0x84, 0x95, 0xa6, 0xbe];
-/// Length of its header.
+/// The length of its header.
 const MARSHALLED_HEADER: usize = 20;
 
-/// A file that can be run.
+/// An executable file.
 #[derive(Clone, Debug)]
 pub struct Executable<'a> {
-    /// What the kernel, or `ocamlrun`, makes of it.
+    /// How the kernel, or `ocamlrun`, executes it.
     pub form: Form<'a>,
-    /// What is OCaml in it; none if nothing is, as far as can be seen.
+    /// The OCaml part of it; None if there is none, as far as can be seen.
     pub ocaml: Option<Ocaml>,
 }
 
-/// How a file is run.
+/// How a file is executed.
 #[derive(Clone, Debug)]
 pub enum Form<'a> {
     /// As machine code.
     Elf(Box<Elf<'a>>),
-    /// By the program that its first line names.
+    /// By the program named in its first line.
     Script(Script),
-    /// Only if it is given to `ocamlrun`: it begins as nothing that can be run.
+    /// Only if it is passed to `ocamlrun`: its beginning is not executable.
     Bare,
 }
 
-/// What is OCaml in an executable.
+/// The OCaml part of an executable.
 #[derive(Clone, Debug)]
 pub struct Ocaml {
     /// How it was compiled.
     pub kind: Kind,
-    /// What its own `Sys.ocaml_version` says, if it has that.
+    /// The program's own `Sys.ocaml_version`, if it has that.
     pub said: Option<Said>,
-    /// What its runtime's symbols tell.
+    /// What its runtime's symbols reveal.
     pub fingerprint: Option<Fingerprint>,
     /// The bytecode at its end.
     pub bytecode: Option<Bytecode>,
 }
 
-/// How OCaml was compiled.
+/// How an OCaml program was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// To machine code, with the runtime linked in.
     Native,
     /// To machine code, with the runtime in a shared library.
     NativeWithoutRuntime,
-    /// To bytecode that an `ocamlrun` elsewhere runs.
+    /// To bytecode for a separate `ocamlrun`.
     Bytecode,
     /// To bytecode with a runtime in the same file (`ocamlc -custom`).
     Custom,
-    /// To bytecode within a runtime (`ocamlc -output-complete-exe`).
+    /// To bytecode inside a runtime (`ocamlc -output-complete-exe`).
     Complete,
-    /// This is `ocamlrun` itself.
+    /// It is `ocamlrun` itself.
     Runtime,
-    /// There is an OCaml runtime, but all symbols are gone.
+    /// It has an OCaml runtime, but all symbols are gone.
     Unknown,
 }
 
@@ -87,12 +87,12 @@ impl<'a> Executable<'a> {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it is nothing that can be run, or is damaged.
+    /// If it is not executable, or damaged.
     pub fn read(bytes: &'a [u8]) -> Result<Executable<'a>, Error> {
         Executable::read_with(bytes, None)
     }
 
-    /// Reads a file that was stripped of these symbols.
+    /// Reads a file from which these symbols were stripped.
     ///
     /// # Errors
     /// As [`Executable::read`].
@@ -123,7 +123,8 @@ impl<'a> Executable<'a> {
         Ok(Executable { form, ocaml })
     }
 
-    /// Which modules have debug information; none if that cannot be told. All names of the executable are looked at.
+    /// Which modules have debug information; None if it is impossible to tell. Looks at all names of the
+    /// executable.
     pub fn debug_info(&self) -> Option<DebugInfo> {
         let version = self.ocaml.as_ref()?.fingerprint?.version;
         match &self.form {
@@ -153,7 +154,7 @@ impl Ocaml {
         Some(Ocaml { kind, said: said(elf), fingerprint: fingerprint(has), bytecode })
     }
 
-    /// The version, as far as it can be told.
+    /// The version, as far as it is known.
     pub fn version(&self) -> Option<Version> {
         let said = self.said.as_ref().map(|said| said.version);
         let compiled = self.bytecode.and_then(|bytecode| bytecode.version());
@@ -161,7 +162,7 @@ impl Ocaml {
     }
 }
 
-/// What the program says its version is.
+/// The program's own idea of its version.
 fn said(elf: &Elf<'_>) -> Option<Said> {
     let place = sys_version::place(|name| elf.global(name)).filter(|_| elf.has_usual_words())?;
     let length = usize::try_from(place.end - place.start).ok()?;
@@ -169,14 +170,15 @@ fn said(elf: &Elf<'_>) -> Option<Said> {
     sys_version::said(data.get(..length).unwrap_or(data))
 }
 
-/// Whether C code holds the variable's name. This file holds it too, but in Rust no string ends in zero.
+/// Whether C code contains the variable's name. Our own executables contain it too, but Rust strings do not end
+/// in zero.
 pub fn has_runtime_variable(bytes: &[u8]) -> bool {
     let mut found = memmem::find_iter(bytes, RUNTIME_VARIABLE);
     found.any(|at| bytes.get(at + RUNTIME_VARIABLE.len()) == Some(&0))
 }
 
-/// Whether marshalled data is among these bytes. Runtimes have its first bytes among their constants, but no
-/// length after them.
+/// Whether these bytes contain marshalled data. Runtimes have its magic number among their constants, but
+/// without a length after it.
 fn has_marshalled(bytes: &[u8]) -> bool {
     memmem::find_iter(bytes, &MARSHALLED).any(|at| {
         let rest = bytes.get(at..).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! A table of symbols as it stands in a file, asked by name.
+//! A symbol table as it is in a file, queried by name.
 //!
-//! A large program has a million symbols in tables of a hundred megabytes, and some thirty names are wanted of them.
-//! The dynamic linker has the same need, so that its table comes with a hash table (`.gnu.hash`), by which a name is
-//! found after looking at a few pages of the file. Other tables are read once, when they are first asked, for an
-//! index of hashes.
+//! A large program has a million symbols in tables of a hundred megabytes, of which some thirty are needed. The
+//! dynamic linker has the same need, so its table comes with a hash table (`.gnu.hash`), which finds a name by
+//! reading a few pages of the file. Other tables are read once, on the first query, to build an index of
+//! hashes.
 
 use core::cell::OnceCell;
 use std::vec::Vec;
@@ -13,30 +13,30 @@ use object::pod;
 use object::read::elf::Sym;
 use object::{Endian, Endianness};
 
-/// Longer names are passed over. The longest of a large OCaml program have some hundred bytes.
+/// Longer names are skipped. The longest of a large OCaml program have some hundred bytes.
 const LONGEST_NAME: usize = 1024;
 
-/// A table of symbols.
+/// A symbol table.
 #[derive(Clone, Debug)]
 pub(super) struct Names<'a> {
     entries: Entries<'a>,
     strings: &'a [u8],
     endian: Endianness,
     hash: Option<GnuHash<'a>>,
-    /// Hashes of names and where in the table they stand, sorted; for tables without a hash table.
+    /// Hashes of names and their indices in the table, sorted; for tables without a hash table.
     index: OnceCell<Vec<(u32, u32)>>,
 }
 
-/// What a table says of a name.
+/// An entry of a symbol table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub address: u64,
     pub size: u64,
-    /// Whether it is here, and not taken from a library.
+    /// Whether it is defined here, and not imported from a library.
     pub is_defined: bool,
     /// Whether other objects find it.
     pub is_visible: bool,
-    /// Where its name stands among the strings.
+    /// The offset of its name among the strings.
     name: u32,
 }
 
@@ -47,7 +47,7 @@ enum Entries<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// None if these are no whole symbols.
+    /// None if `symbols` does not consist of whole entries.
     pub fn new(
         bits: u8,
         endian: Endianness,
@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
         Some(Names { entries, strings, endian, hash, index: OnceCell::new() })
     }
 
-    /// What is defined here under this name.
+    /// The definition of this name.
     pub fn defined(&self, name: &str) -> Option<Symbol> {
         let is_it = |symbol: &Symbol| symbol.is_defined && self.has_name(symbol, name);
         match &self.hash {
@@ -72,12 +72,12 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether something of this name is taken from a library.
+    /// Whether this name is imported from a library.
     pub fn imports(&self, name: &str) -> bool {
         let is_it = |symbol: Symbol| !symbol.is_defined && self.has_name(&symbol, name);
         match &self.hash {
-            // Those stand before all that are found by hash, but for functions whose address an executable at a fixed
-            // place takes: that is the address of its own jump to them, for everybody.
+            // Imports precede all symbols in the hash table, except for functions whose address is taken by an
+            // executable at a fixed address: its own jump (PLT entry) is their address for everybody.
             Some(hash) => {
                 let first = (0..hash.first.min(self.entries.len())).filter_map(|at| self.get(at));
                 self.found_by(hash, name).chain(first).any(is_it)
@@ -94,7 +94,7 @@ impl<'a> Names<'a> {
         hash.candidates(name).filter_map(|at| self.get(at))
     }
 
-    /// All that is defined here, with names.
+    /// All definitions that have names.
     pub fn all(&self) -> impl Iterator<Item = (&'a [u8], Symbol)> {
         let symbols = (0..self.entries.len()).filter_map(|at| self.get(at));
         let defined = symbols.filter(|symbol| symbol.is_defined);
@@ -159,19 +159,19 @@ impl Symbol {
     }
 }
 
-/// The hash table of the dynamic linker: symbols of one bucket stand together, and a hash that is odd ends them.
+/// The hash table of the dynamic linker. Symbols of one bucket are contiguous; an odd hash marks the last one.
 #[derive(Clone, Debug)]
 struct GnuHash<'a> {
     endian: Endianness,
-    /// The first symbol that can be found by it.
+    /// The first symbol that is in the hash table.
     first: usize,
     buckets: &'a [[u8; 4]],
-    /// Hashes of the symbols from the first on, their lowest bit aside.
+    /// Hashes of the symbols from the first on, without their lowest bit.
     chains: &'a [[u8; 4]],
 }
 
 impl<'a> GnuHash<'a> {
-    /// Four counts, a filter in words of the machine, which is passed over here, buckets, chains.
+    /// Parses four counts, a filter in machine words (skipped here), buckets, chains.
     fn read(bytes: &'a [u8], bits: u8, endian: Endianness) -> Option<GnuHash<'a>> {
         let (words, _) = bytes.as_chunks::<4>();
         let count = |at: usize| Some(endian.read_u32_bytes(*words.get(at)?) as usize);
@@ -181,12 +181,12 @@ impl<'a> GnuHash<'a> {
         (!buckets.is_empty()).then_some(GnuHash { endian, first: count(1)?, buckets, chains })
     }
 
-    /// Where symbols stand whose names have the same hash.
+    /// Indices of the symbols whose names have the same hash.
     fn candidates(&self, name: &str) -> impl Iterator<Item = usize> {
         let hash = gnu_hash(name.as_bytes());
         let bucket = self.buckets.get(hash as usize % self.buckets.len());
         let start = bucket.map_or(0, |bucket| self.endian.read_u32_bytes(*bucket) as usize);
-        // A bucket with nothing in it says 0.
+        // An empty bucket holds 0.
         let chain = start.checked_sub(self.first).and_then(|from| self.chains.get(from..));
         let mut is_over = false;
         let links = (start..).zip(chain.unwrap_or_default()).map_while(move |(at, link)| {
@@ -202,7 +202,7 @@ fn gnu_hash(name: &[u8]) -> u32 {
     name.iter().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add((*byte).into()))
 }
 
-/// The string that begins at an offset, if it ends and is not empty.
+/// The string that begins at an offset, if it is terminated and not empty.
 fn string_at(strings: &[u8], offset: u64) -> Option<&[u8]> {
     let rest = strings.get(usize::try_from(offset).ok()?..)?;
     let end = memchr::memchr(0, rest.get(..LONGEST_NAME).unwrap_or(rest))?;
@@ -215,14 +215,14 @@ mod tests {
 
     const STRINGS: &[u8] = b"\0readlink\0caml_state\0same\0";
 
-    /// A symbol of 64 bits.
+    /// A 64-bit symbol.
     fn symbol(name: u32, section: u16, address: u64) -> Vec<u8> {
         let first = u64::from(name) | 0x12 << 32 | u64::from(section) << 48;
         [first, address, 0].iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn symbols() -> Vec<u8> {
-        // What is taken from libraries comes first, unless it has an address; `state` is the end of another name.
+        // Imports come first, unless they have an address; `state` is the end of another name.
         let taken = [symbol(0, 0, 0), symbol(1, 0, 0)];
         let others = [symbol(10, 1, 16), symbol(15, 1, 32), symbol(21, 0, 48)];
         [taken.concat(), others.concat()].concat()
@@ -260,7 +260,7 @@ mod tests {
         let by_hash = names(Some(&table)).expect("whole symbols");
         check(&by_hash);
         assert!(by_hash.index.get().is_none(), "the table was read");
-        // What is no hash table is not believed.
+        // An invalid hash table is ignored.
         check(&names(Some(&table[..20])).expect("whole symbols"));
     }
 

@@ -1,8 +1,8 @@
 //! Tables of pointers in an executable.
 //!
-//! A program that is loaded anywhere has no pointers in its file: the loader writes them, following a list of
-//! relocations that says where, and how far from the program's beginning they point. A program that is always
-//! loaded at one address has them in place.
+//! The file of a program that can be loaded anywhere contains no pointers: the dynamic linker writes them,
+//! following a list of relocations that gives for each its address and its distance from the program's
+//! beginning. A program that is always loaded at one address contains them.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -16,8 +16,8 @@ use super::elf::Elf;
 const POINTER: usize = 8;
 
 impl Elf<'_> {
-    /// The addresses that a table under this name holds, up to the first that is none. `file` is the file that
-    /// this was read from.
+    /// The addresses in the table with this name, up to the first entry that is not an address. `file` is the
+    /// file that this was read from.
     pub(crate) fn pointers(&self, file: &[u8], name: &str) -> Option<Vec<u64>> {
         let (offset, length) = self.object(name)?;
         let address = self.address(name)?;
@@ -30,7 +30,7 @@ impl Elf<'_> {
     }
 }
 
-/// What the loader writes into so many bytes from an address: where, and what.
+/// What the dynamic linker writes into `length` bytes from an address on: address and contents.
 fn relocations(file: &[u8], address: u64, length: u64) -> BTreeMap<u64, u64> {
     let mut found = BTreeMap::new();
     let Ok(header) = FileHeader64::<Endianness>::parse(file) else { return found };
@@ -40,7 +40,7 @@ fn relocations(file: &[u8], address: u64, length: u64) -> BTreeMap<u64, u64> {
         let Ok(Some((entries, _))) = section.rela(endian, file) else { continue };
         for entry in entries {
             let at = entry.r_offset.get(endian);
-            // Those that name no symbol are relative to the program's beginning.
+            // Relocations without a symbol are relative to the program's beginning.
             let is_relative = entry.r_sym(endian, false) == 0;
             if is_relative && at.checked_sub(address).is_some_and(|distance| distance < length) {
                 found.insert(at, entry.r_addend.get(endian) as u64);

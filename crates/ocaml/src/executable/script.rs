@@ -5,12 +5,12 @@ use std::vec::Vec;
 /// The kernel reads no more of the first line.
 const LONGEST_LINE: usize = 256;
 
-/// The first line of a script, as the kernel reads it.
+/// The first line of a script, as the kernel parses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// Path of the program that runs it.
     pub interpreter: Vec<u8>,
-    /// The one argument that the line gives to it.
+    /// The single argument that the line passes to it, if any.
     pub argument: Option<Vec<u8>>,
 }
 

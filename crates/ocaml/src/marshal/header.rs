@@ -1,4 +1,4 @@
-//! The header of marshalled data: how long it is. Small data has numbers of 32 bits there, big data of 64.
+//! The header of marshalled data: its length. Small data has 32-bit numbers there, big data 64-bit ones.
 
 use alloc::format;
 
@@ -9,20 +9,20 @@ const SMALL: u32 = 0x8495_a6be;
 const BIG: u32 = 0x8495_a6bf;
 const COMPRESSED: u32 = 0x8495_a6bd;
 
-/// Reads a header and tells how many bytes of data follow it.
+/// Reads a header and returns how many bytes of data follow it.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<u64, Error> {
     let at = cursor.at();
     match u32::from_be_bytes(cursor.array()?) {
         SMALL => {
             let length = u32::from_be_bytes(cursor.array()?);
-            // Number of blocks, and words they take with 32 and with 64 bits.
+            // The number of blocks, and their sizes in words on 32 and on 64 bits.
             cursor.skip(12)?;
             Ok(length.into())
         }
         BIG => {
             cursor.skip(4)?;
             let length = u64::from_be_bytes(cursor.array()?);
-            // Number of blocks, and words they take.
+            // The number of blocks, and their size in words.
             cursor.skip(16)?;
             Ok(length)
         }

@@ -1,16 +1,16 @@
 //! Marshalled data: what OCaml's `Marshal` and `output_value` write, read without a runtime.
 //!
-//! A value is a graph, and may be as deep as it is long. So it is read into an arena: blocks have ids in the
-//! order in which they stand in the data, fields hold integers or ids, and nothing here calls itself. That
-//! order is also what the data means by "the block n before this one", so sharing needs no table of its own.
+//! A value is a graph and may be as deep as it is long. So it is read into an arena without recursion: blocks
+//! have ids in the order of the data, and fields hold integers or ids. The data uses the same order for "the
+//! block n before this one", so sharing needs no table of its own.
 //!
-//! Memory is in proportion to the data, whatever it claims: every field is at least one byte, so a block that
-//! promises more fields than there are bytes left, for it and for all blocks that are still waiting for
-//! theirs, is refused before room is made for it.
+//! Memory is proportional to the data, whatever the data claims: every field takes at least one byte, so a
+//! block that announces more fields than the remaining bytes can hold, for it and for all blocks that still
+//! wait for theirs, is rejected before memory is allocated for it.
 //!
-//! Strings and arrays of floats are not copied. Code pointers are kept without being understood; of custom
-//! blocks those of the standard library's integers are read, because only their owners know how long others
-//! are. Compressed data (OCaml 5.1 and later, if it was asked for) is refused.
+//! Strings and arrays of floats are not copied. Code pointers are kept uninterpreted. Of custom blocks only the
+//! standard library's integers are read, because only their owners know the length of others. Compressed data
+//! (OCaml 5.1 and later, on request) is rejected.
 
 mod header;
 mod reader;
@@ -19,46 +19,47 @@ use alloc::vec::Vec;
 
 use crate::error::Error;
 
-/// A block of marshalled data, by its place in it.
+/// A block of marshalled data, numbered by its position in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(u32);
 
 impl BlockId {
-    /// How many blocks begin before it.
+    /// The number of blocks that begin before it.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a field holds.
+/// The contents of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// An integer, a character, or a constructor without arguments.
     Int(i64),
-    /// A block without fields, by its tag: an empty array.
+    /// A block without fields (an empty array), by its tag.
     Atom(u8),
     /// A block.
     Block(BlockId),
-    /// The inside of a closure that several functions share.
+    /// A pointer into a closure that several functions share.
     Infix {
         /// The closure.
         block: BlockId,
-        /// Bytes from its beginning.
+        /// Byte offset from its beginning.
         offset: u32,
     },
-    /// An address in code, as bytes from its beginning. Whose code it is does not matter here.
+    /// A code address, as a byte offset from the code's beginning. Which code fragment that is does not matter
+    /// here.
     Code(u32),
 }
 
-/// What a block holds.
+/// The contents of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Block<'a> {
-    /// Fields, which [`Data::fields`] tells.
+    /// Fields; [`Data::fields`] returns them.
     Fields {
         /// Its tag.
         tag: u8,
     },
-    /// A string, not always of text.
+    /// A string, not necessarily text.
     String(&'a [u8]),
     /// A float.
     Double(f64),
@@ -80,7 +81,7 @@ pub struct Doubles<'a> {
 }
 
 impl Doubles<'_> {
-    /// They, in order.
+    /// The elements, in order.
     pub fn iter(&self) -> impl Iterator<Item = f64> {
         let is_big_endian = self.is_big_endian;
         self.bytes.as_chunks().0.iter().map(move |bytes| double(*bytes, is_big_endian))
@@ -91,7 +92,7 @@ fn double(bytes: [u8; 8], is_big_endian: bool) -> f64 {
     if is_big_endian { f64::from_be_bytes(bytes) } else { f64::from_le_bytes(bytes) }
 }
 
-/// A block, and where its fields stand among all.
+/// A block, and the range of its fields among all fields.
 #[derive(Clone, Copy, Debug)]
 struct Stored<'a> {
     block: Block<'a>,
@@ -99,7 +100,7 @@ struct Stored<'a> {
     field_count: u32,
 }
 
-/// One marshalled value and all that it reaches.
+/// A marshalled value and everything reachable from it.
 #[derive(Clone, Debug)]
 pub struct Data<'a> {
     root: Value,
@@ -108,11 +109,11 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Reads the value that begins at `offset` and tells where it ends. Offsets in errors count from the
+    /// Reads the value that begins at `offset`, and returns where it ends. Offsets in errors count from the
     /// beginning of `bytes`.
     ///
     /// # Errors
-    /// If no marshalled value is there, or one that is cut, damaged, or not read here.
+    /// If there is no marshalled value, or one that is cut, damaged or unsupported.
     pub fn read(bytes: &'a [u8], offset: usize) -> Result<(Data<'a>, usize), Error> {
         reader::read(bytes, offset)
     }
@@ -122,24 +123,24 @@ impl<'a> Data<'a> {
         self.root
     }
 
-    /// How many blocks it has.
+    /// The number of blocks reachable from it.
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The block that a value is; none if it is none.
+    /// The block that a value refers to; None if it is not a block.
     pub fn block(&self, value: Value) -> Option<&Block<'a>> {
         self.stored(value).map(|stored| &stored.block)
     }
 
-    /// The fields of a block; none if it is not one with fields.
+    /// The fields of a block; empty if it has none.
     pub fn fields(&self, value: Value) -> &[Value] {
         let Some(Stored { first_field, field_count, .. }) = self.stored(value) else { return &[] };
         let first = *first_field as usize;
         self.fields.get(first..first + *field_count as usize).unwrap_or(&[])
     }
 
-    /// One field of a block, if it has so many.
+    /// A field of a block, if it has that many.
     pub fn field(&self, value: Value, index: usize) -> Option<Value> {
         self.fields(value).get(index).copied()
     }
@@ -152,8 +153,8 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The elements of a list, in order. What is no list ends it; one that comes back to itself ends after as
-    /// many elements as there are blocks.
+    /// The elements of a list, in order. Anything that is not a list ends it; a cyclic list ends after as many
+    /// elements as there are blocks.
     pub fn list(&self, list: Value) -> impl Iterator<Item = Value> {
         let mut rest = list;
         let elements = core::iter::from_fn(move || match *self.fields(rest) {

@@ -1,4 +1,4 @@
-//! From bytes to the arena, one code after the other.
+//! Decodes bytes into the arena, one code after the other.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,18 +7,18 @@ use alloc::vec::Vec;
 use super::{Block, BlockId, Data, Doubles, Stored, Value, double, header};
 use crate::error::Error;
 
-/// What the first byte of a value says; smaller ones are in `Reader::item`.
+/// Codes in the first byte of a value; smaller ones are in `Reader::item`.
 const SMALL_BLOCK: u8 = 0x80;
 const SMALL_INT: u8 = 0x40;
 const SMALL_STRING: u8 = 0x20;
-/// A name that does not end soon is no name.
+/// The maximum length of a name that is still believed.
 const LONGEST_CUSTOM_NAME: usize = 64;
 
 pub(super) fn marshalled(offset: usize, reason: impl Into<String>) -> Error {
     Error::Marshalled { offset: offset as u64, reason: reason.into() }
 }
 
-/// Reads the value at `offset` and tells where it ends.
+/// Reads the value at `offset` and returns where it ends.
 pub(super) fn read(bytes: &[u8], offset: usize) -> Result<(Data<'_>, usize), Error> {
     let mut cursor = Cursor { bytes, at: offset };
     let length = header::read(&mut cursor)?;
@@ -40,7 +40,7 @@ pub(super) fn read(bytes: &[u8], offset: usize) -> Result<(Data<'_>, usize), Err
     }
 }
 
-/// A place in bytes.
+/// A position in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let bytes = self.take(N as u64)?;
-        // As long as it was asked for.
+        // As long as requested.
         Ok(bytes.try_into().unwrap_or([0; N]))
     }
 
@@ -102,7 +102,7 @@ struct Reader<'a> {
     cursor: Cursor<'a>,
     blocks: Vec<Stored<'a>>,
     fields: Vec<Value>,
-    /// Fields still to be read in all blocks: each will take a byte at least.
+    /// The number of fields still to be read in all blocks. Each takes at least one byte.
     owed: usize,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
             0x16 | 0x17 => cursor.u64().and_then(|n| self.doubles(n, code == 0x16)),
             0x10 => {
                 let offset = cursor.u32()?;
-                // Digest of the code that it points into.
+                // The digest of the code fragment that it points into.
                 cursor.skip(16)?;
                 Ok(Value::Code(offset).into())
             }
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
     }
 
     fn add(&mut self, block: Block<'a>, first_field: u32, field_count: u32) -> BlockId {
-        // Fewer than bytes, which were checked to be few enough.
+        // There are fewer blocks than bytes, and the number of bytes was checked.
         let id = BlockId(self.blocks.len() as u32);
         self.blocks.push(Stored { block, first_field, field_count });
         id
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
             let reason = format!("a block of {count} fields where {left} more can follow");
             return Err(marshalled(at, reason));
         }
-        // There are no more fields than bytes, so all fits.
+        // There are no more fields than bytes, so the numbers fit.
         let (first, count) = (self.fields.len(), count as usize);
         self.owed += count;
         self.fields.resize(first + count, Value::Int(0));
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
     fn shared(&self, at: usize, back: u64) -> Result<Item, Error> {
         let before = self.blocks.len() as u64;
         match before.checked_sub(back) {
-            // Ids are of 32 bits, so what is before one is too.
+            // Ids have 32 bits, so the number of an earlier block has, too.
             Some(index) if back > 0 => Ok(Value::Block(BlockId(index as u32)).into()),
             _ => Err(marshalled(at, format!("block {back} before this one, of {before}"))),
         }
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
 
     fn infix(&mut self, at: usize) -> Result<Item, Error> {
         let offset = self.cursor.u32()?;
-        // Two in a row would make this call itself.
+        // Two in a row would make this recursive.
         if self.cursor.bytes.get(self.cursor.at) == Some(&0x11) {
             return Err(marshalled(at, "the inside of the inside of a closure"));
         }
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn promises_are_held_against_what_is_there() {
-        // A block of a thousand fields within a block of as many, and so on: no room is made for them.
+        // A block of a thousand fields inside a block of as many, and so on: no memory is allocated for them.
         let block = [8, 0, 0xf, 0xa0, 0];
         let data = [&block[..], &block, &[0x40; 1500]].concat();
         assert_eq!(reason(&data), (5, "a block of 1000 fields where 501 more can follow".into()));
@@ -441,7 +441,7 @@ mod tests {
         assert!(std::string::ToString::to_string(&refused).contains("zstd"));
         assert!(read(b"Caml", 0).is_err());
         assert!(read(b"", 5).is_err());
-        // What follows is not looked at, and offsets count from the beginning.
+        // What follows is ignored, and offsets count from the beginning.
         let two = [&b"12"[..], &small(&[0x41]), &small(&[0x1f])].concat();
         let (first, end) = read(&two, 2).expect("sound");
         assert_eq!(first.root(), Value::Int(1));

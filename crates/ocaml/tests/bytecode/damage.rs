@@ -1,4 +1,4 @@
-//! Files that are cut or changed give an error with its place, or another program, and never a panic.
+//! Files that are cut or changed give an error with its offset, or another program, and never a panic.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use bactrian_ocaml::bytecode::{Program, Sections};
 
 use crate::compile;
 
-/// A small program: no standard library, but everything that a section can have.
+/// A small program: no standard library, but everything that a section can contain.
 fn small(compiler: Compiler) -> Vec<u8> {
     let text = "type t = A | B of int | C of t * t\n\
         let rec depth = function A -> 0 | B n -> n | C (left, right) -> more (depth left) (depth right)\n\
@@ -18,7 +18,7 @@ fn small(compiler: Compiler) -> Vec<u8> {
     fs::read(made).expect("compiled")
 }
 
-/// Everything that can be asked of a program.
+/// Calls everything that a program offers.
 fn use_all(program: &Program<'_>) -> usize {
     let mut length = 0;
     for instruction in program.instructions() {
@@ -82,7 +82,7 @@ fn every_section_that_is_cut_is_an_error_with_its_place() {
                         let within = start as u64..=(start + length) as u64;
                         assert!(within.contains(&place), "{} {length}: {place}", cut.title());
                     }
-                    // Code may end after any instruction, names may be fewer.
+                    // Code may end after any instruction, and there may be fewer names.
                     _ => drop(told),
                 }
             }
@@ -95,7 +95,7 @@ fn every_byte_may_be_wrong() {
     for compiler in BOTH {
         let bytes = small(compiler);
         for at in 0..bytes.len() {
-            // The quick set has one of the three for each byte.
+            // The quick test run makes one of the three changes to each byte.
             for (number, change) in [0x01, 0x80, 0xff].into_iter().enumerate() {
                 if !whole_table() && number != at % 3 {
                     continue;

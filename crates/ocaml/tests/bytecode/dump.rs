@@ -1,4 +1,4 @@
-//! What `ocamldumpobj` says of a file, and whether we say the same.
+//! Compares our reading of a file with the output of `ocamldumpobj`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::Command;
 use bactrian_fixtures::{Compiler, run};
 use bactrian_ocaml::bytecode::{Operands, Pc, Program};
 
-/// Events in words, by the instruction after them.
+/// Events as text, by the instruction after them.
 type Events = BTreeMap<Pc, Vec<String>>;
 
-/// Holds every instruction and every debug event against the listing.
+/// Compares every instruction and every debug event with the listing.
 pub fn compare(compiler: Compiler, path: &Path, program: &Program<'_>) {
     let (instructions, events) = dumped(compiler, path);
     let place = path.display();
@@ -21,7 +21,7 @@ pub fn compare(compiler: Compiler, path: &Path, program: &Program<'_>) {
         let operands = instruction.opcode.operands();
         let has_name = instruction.unsigned(0).is_some_and(|n| program.globals.name(n).is_some());
         if matches!(operands, Operands::Global | Operands::GlobalField) && !has_name {
-            // A constant: each has its own way of showing them, and ours is short.
+            // Constants are printed differently, and ours are cut.
             let name = |text: &str| text.split(' ').next().map(str::to_owned);
             assert_eq!(name(&ours), name(theirs), "{place}: {at}");
             compare_constant(&ours, theirs, &format!("{place}: {at}"));
@@ -44,7 +44,7 @@ pub fn compare(compiler: Compiler, path: &Path, program: &Program<'_>) {
     assert_eq!(ours, events, "{place}");
 }
 
-/// Integers and strings are shown alike if they are plain and short.
+/// Integers and strings are printed alike if they are plain and short.
 fn compare_constant(ours: &str, theirs: &str, place: &str) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " \"_.-,:;()<>=!?".contains(c);
     let has_string = theirs.contains('"') && !theirs.contains("<0>") && !theirs.contains("[|");
@@ -89,7 +89,7 @@ fn dumped(compiler: Compiler, path: &Path) -> (Vec<(Pc, String)>, Events) {
     (instructions, events)
 }
 
-/// Since OCaml 5.2 tools say of a global what kind it is: SETGLOBAL compilation unit `Stdlib'.
+/// Since OCaml 5.2 the tools print the kind of a global: SETGLOBAL compilation unit `Stdlib'.
 pub fn without_kind(instruction: &str) -> String {
     let mut plain = instruction.to_owned();
     for kind in ["compilation unit `", "predefined exception `"] {

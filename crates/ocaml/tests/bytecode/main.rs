@@ -1,5 +1,5 @@
-//! Bytecode of OCaml 4.13 and 5.3, held against what OCaml's own tools say of the same files: `ocamldumpobj` of
-//! every instruction and debug event, `ocamlobjinfo` of primitives and globals.
+//! Bytecode of OCaml 4.13 and 5.3, compared with the output of OCaml's own tools for the same files:
+//! `ocamldumpobj` for every instruction and debug event, `ocamlobjinfo` for primitives and globals.
 
 mod damage;
 mod dump;
@@ -16,14 +16,14 @@ use bactrian_fixtures::{
 use bactrian_ocaml::bytecode::{Allocates, FunctionKind, Opcode, Operands, Pc, Program, Sections};
 use bactrian_ocaml::{Error, Version};
 
-/// Programs that only one of the two compilers takes (domains, effects, the sampler's old interface), and those with a
-/// library of their own. OCaml 4.11 has no `Unix._exit` either.
+/// How many programs a compiler may reject: those for only one of the two compilers (domains, effects, the
+/// sampler's old interface), and those with a library of their own. OCaml 4.11 also lacks `Unix._exit`.
 fn most_refused(compiler: Compiler) -> usize {
     if compiler.version() < (4, 12) { 14 } else { 9 }
 }
 const OPTIONS: &str = "-g -w -a -I +unix -I +threads";
 
-/// Names of the programs of `programs/`, but those that are linked with our library.
+/// Names of the programs in `programs/`, except those that are linked with our library.
 fn names() -> Vec<String> {
     let files = fs::read_dir(repository().join("programs")).expect("the programs");
     let files = files.map(|entry| entry.expect("one").file_name());
@@ -42,9 +42,9 @@ fn has_c(name: &str) -> bool {
 
 /// Every program of `programs/` as bytecode.
 ///
-/// Most of a program is the standard library, the same in all. So all modules are linked into one file, which nobody
-/// has to run, and every instruction of every program is still looked at. The whole table has each program by itself,
-/// too: it takes ten times as long, and only the offsets are others.
+/// Most of a program is the standard library, the same in all. So all modules are linked into one file, which
+/// is never run, and every instruction of every program is still checked. The whole table also has each program
+/// by itself: that takes ten times as long, and only the offsets differ.
 fn programs(compiler: Compiler) -> Vec<PathBuf> {
     let ocamlc = compiler.ocamlc();
     let fixture = Recipe::new(format!("units-{compiler:?}-fixture")).source("heap_fixture.ml");
@@ -61,13 +61,13 @@ fn programs(compiler: Compiler) -> Vec<PathBuf> {
         }
     }
     assert!(refused <= most_refused(compiler), "{compiler:?} made only {units:?}");
-    // It comes before those that use it.
+    // It must precede the units that use it.
     units.sort_by_key(|unit| !unit.ends_with("heap_fixture.cmo"));
     let recipe = Recipe::new(format!("units-{compiler:?}-all"));
     let arguments = format!("{OPTIONS} unix.cma threads.cma {} -o all.byte", units.join(" "));
     let mut made = vec![recipe.step(&ocamlc, &arguments).build().join("all.byte")];
     if whole_table() {
-        // One is a program of C's, in which bytecode is data.
+        // One is a C program, in which bytecode is data.
         made.extend(names.iter().filter(|name| *name != "embedded").filter_map(|name| {
             let built = program_recipe(name, compiler, Variant::Custom).try_build();
             built.ok().map(|folder| folder.join(name))
@@ -76,7 +76,7 @@ fn programs(compiler: Compiler) -> Vec<PathBuf> {
     made
 }
 
-/// Compiles a program in a folder and tells where that is.
+/// Compiles a program in a folder and returns the path of the result.
 fn compile(compiler: Compiler, name: &str, source: &[u8], options: &str) -> PathBuf {
     let recipe =
         Recipe::new(format!("{name}-{compiler:?}-byte")).file(&format!("{name}.ml"), source);
@@ -99,7 +99,7 @@ fn read(bytes: &[u8]) -> Program<'_> {
     Program::read(bytes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What holds for every program, whoever made it.
+/// What holds for every program, whichever compiler made it.
 fn check_whole(program: &Program<'_>) {
     let mut next = Pc(0);
     for instruction in program.instructions() {
@@ -192,8 +192,8 @@ fn functions_and_places_are_those_of_the_source() {
         let queens = [queens];
         assert_eq!(places("Queens_lists.solutions.(fun)", Opcode::MAKEBLOCK2), queens);
         assert_eq!(places("Queens_lists.solutions", Opcode::CLOSURE), queens);
-        // One cons in 4.13; in 5.3, which takes two elements at a time and has a second function that fills
-        // a hole, more, but all are told to be List.map's.
+        // 4.13 allocates one cons. 5.3 takes two elements at a time and has a second function that fills a
+        // hole, so it allocates more, but all are attributed to List.map.
         let is_old = compiler.version() < (4, 13);
         let map = if is_old { "Stdlib__list.map" } else { "Stdlib__List.map" };
         let mapped = places(map, Opcode::MAKEBLOCK2);

@@ -1,6 +1,6 @@
-//! Bytecode executables that are as small as they can be and have something in every section.
+//! The smallest possible bytecode executables with contents in every section.
 
-/// A marshalled value, without its header.
+/// A marshalled value without its header.
 #[derive(Clone, Default)]
 pub struct Marshalled(Vec<u8>);
 
@@ -30,7 +30,7 @@ impl Marshalled {
             .fold(Marshalled::int(0), |rest, first| Marshalled::block(0, &[first.clone(), rest]))
     }
 
-    /// With its header.
+    /// The value with its header.
     pub fn whole(&self) -> Vec<u8> {
         let length = self.0.len() as u32;
         let mut bytes = [0x8495_a6be, length, 0, 0, 0].map(u32::to_be_bytes).concat();
@@ -77,14 +77,14 @@ fn event(word: i32, kind: Marshalled, info: i32) -> Marshalled {
     Marshalled::block(0, &[&first[..], &rest].concat())
 }
 
-/// A node of a map of global variables, with nothing below.
+/// A node of a map of global variables, with an empty left subtree.
 fn global(name: &str, place: i32, after: Marshalled) -> Marshalled {
     let key = Marshalled::block(2, &[Marshalled::string(name)]);
     let empty = Marshalled::int(0);
     Marshalled::block(0, &[empty, key, Marshalled::int(place), after, Marshalled::int(1)])
 }
 
-/// Instructions of every shape, one in each row.
+/// Instructions of every shape, one per line.
 const CODE: &[&[i32]] = &[
     &[84, 14],                // 0 BRANCH 15
     &[41],                    // 2 RESTART

@@ -1,26 +1,26 @@
-//! Small ELF files with what tests want in them. All of the file is loaded at address zero, so that offsets are
-//! addresses.
+//! Small ELF files with the contents that tests need. The whole file is loaded at address zero, so that offsets
+//! are addresses.
 
-/// What an ELF file for a 64-bit little-endian machine has in it.
+/// The contents of an ELF file for a 64-bit little-endian machine.
 #[derive(Clone)]
 pub struct ElfFile {
-    /// Its type: 2 is a program, 3 a program or library that is loaded anywhere.
+    /// Its type: 2 is a program, 3 a program or library that can be loaded anywhere.
     pub kind: u16,
     /// Its machine: 62 is x86-64.
     pub machine: u16,
-    /// The dynamic loader it asks for.
+    /// The dynamic linker that it requests.
     pub loader: Option<&'static str>,
-    /// Libraries it asks for.
+    /// The libraries that it requires.
     pub libraries: Vec<&'static str>,
-    /// Names it exports, and where in `data`.
+    /// The names it exports, with their offsets in `data`.
     pub exports: Vec<(String, u64)>,
-    /// Names it imports.
+    /// The names it imports.
     pub imports: Vec<String>,
-    /// Names it only has for debuggers; none if it is stripped.
+    /// The names in its symbol table; None if it is stripped.
     pub symbols: Option<Vec<(String, u64)>>,
-    /// What else is loaded.
+    /// Other contents that are loaded.
     pub data: Vec<u8>,
-    /// Bytes after everything.
+    /// Bytes at the end of the file.
     pub tail: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ struct Section {
 }
 
 impl ElfFile {
-    /// A dynamically linked program for x86-64 with nothing in it.
+    /// An empty, dynamically linked program for x86-64.
     pub fn program() -> ElfFile {
         ElfFile {
             kind: 3,
@@ -69,13 +69,13 @@ impl ElfFile {
         }
     }
 
-    /// The same with these names, all at the beginning of the data.
+    /// Adds exports with these names, all at the beginning of the data.
     pub fn exporting(mut self, names: &[&str]) -> ElfFile {
         self.exports.extend(names.iter().map(|name| ((*name).to_owned(), 0)));
         self
     }
 
-    /// Adds data under a name that is exported, at an address that is a multiple of eight.
+    /// Adds data with an exported name, at an address that is a multiple of eight.
     pub fn with(mut self, name: &str, data: &[u8]) -> ElfFile {
         self.data.resize(self.data.len().next_multiple_of(8), 0);
         self.exports.push((name.to_owned(), self.data.len() as u64));
@@ -135,7 +135,7 @@ impl ElfFile {
             section(".symtab", 2, table, 4, 24);
             section(".strtab", 3, names, 0, 0);
         }
-        // Its own name is in it.
+        // The table contains its own name.
         section(".shstrtab", 3, (0, 0), 0, 0);
         let section_names = put(&mut body, &section_names.0);
         if let Some(last) = sections.last_mut() {

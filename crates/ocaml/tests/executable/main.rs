@@ -1,4 +1,4 @@
-//! Executables of every kind are told apart, and damage to them never does more than make them unreadable.
+//! Executables of every kind are identified, and damage at worst makes them unreadable.
 
 mod elf_file;
 mod samples;
@@ -54,7 +54,7 @@ fn versions_are_said_by_the_program_and_told_by_its_runtime() {
         let fingerprint = ocaml.fingerprint.expect("a known runtime");
         assert_eq!((fingerprint.version, fingerprint.code), (told, Code::Native), "{name}");
     }
-    // Each half of a marker is too little.
+    // Half of a version's markers is not enough.
     let cut: Vec<_> =
         OF_5_3.iter().copied().filter(|name| *name != "caml_plat_latch_wait").collect();
     let bytes = native(&cut, ".", "5.3.0").bytes();
@@ -92,7 +92,7 @@ fn headers_say_how_a_program_is_loaded() {
     assert!(elf.defines("caml_memprof_start") && !elf.exports("caml_memprof_start"));
     assert_eq!(elf.purpose, Purpose::Program);
 
-    // What can be loaded anywhere and asks for no loader is to be loaded by others.
+    // A file that can be loaded anywhere and requests no dynamic linker is a library.
     let bytes = ElfFile { loader: None, ..ElfFile::program() }.bytes();
     let Form::Elf(elf) = Executable::read(&bytes).expect("it is whole").form else { panic!("ELF") };
     assert_eq!(elf.purpose, Purpose::Library);
@@ -108,7 +108,7 @@ fn no_damage_makes_a_reader_panic() {
         for end in 0..bytes.len() {
             let _ = Executable::read(&bytes[..end]);
         }
-        // Whatever a byte says, it is read or refused.
+        // Whatever a byte is, the file is read or rejected.
         let mut bytes = bytes;
         for at in 0..bytes.len() {
             let was = bytes[at];
@@ -126,7 +126,7 @@ fn no_damage_makes_a_reader_panic() {
 
 #[test]
 fn as_many_tables_as_one_likes_are_walked_once() {
-    // Each name is a table that begins in the middle of one that goes on to the end of the file.
+    // Each name is a table that begins in the middle of one that continues to the end of the file.
     let mut file = ElfFile::program().exporting(OF_4_13);
     let entry = [0_u8; 8].into_iter().chain([16, 0, 0, 0, 0, 0, 0, 0]);
     let mut table = u64::MAX.to_le_bytes().to_vec();

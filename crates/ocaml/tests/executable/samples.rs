@@ -1,8 +1,8 @@
-//! Executables of every kind, each as small as it can be.
+//! Executables of every kind, each as small as possible.
 
 use crate::elf_file::ElfFile;
 
-/// What a native program exports of its runtime, by the version of OCaml.
+/// The exports of a native program's runtime, by version of OCaml.
 pub const OF_4_13: &[&str] = &[
     "caml_start_program",
     "caml_frametable",
@@ -41,7 +41,7 @@ pub fn string(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A table of return addresses: one of a call, one of an allocation, whose place is known or not.
+/// A table of two return addresses: of a call, and of an allocation, whose location may be known.
 fn frametable(is_known: bool) -> Vec<u8> {
     let mut bytes = 2_u64.to_le_bytes().to_vec();
     let call = [16_u16 + 1, 1, 8, 0];
@@ -68,7 +68,7 @@ pub fn native(names: &[&str], separator: &str, version: &str) -> ElfFile {
     program
 }
 
-/// What stands at the end of bytecode: sections and their table.
+/// The end of a bytecode file: sections and their table.
 pub fn bytecode(magic: &str) -> Vec<u8> {
     let mut bytes = vec![0; 24];
     for (name, length) in [(b"CODE", 16_u32), (b"DBUG", 8)] {
@@ -95,7 +95,7 @@ pub fn marshalled() -> Vec<u8> {
     bytes
 }
 
-/// A program for a machine with 32 bits and without anything in it.
+/// An empty program for a 32-bit machine.
 pub fn narrow() -> Vec<u8> {
     let mut bytes = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0".to_vec();
     bytes.resize(52, 0);

@@ -1,4 +1,4 @@
-(* Writes values that are not read without their program: functions, and a block of a library. *)
+(* Writes values that cannot be read without their program: functions, and a custom block of a library. *)
 
 let rec even n = n = 0 || odd (n - 1)
 and odd n = n <> 0 && even (n - 1)

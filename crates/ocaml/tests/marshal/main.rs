@@ -1,4 +1,4 @@
-//! Marshalled data as OCaml 4.13 and 5.3 write it: the reader sees what the program that wrote it sees.
+//! Marshalled data written by OCaml 4.13 and 5.3: the reader sees the values that the program wrote.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use bactrian_fixtures::{BOTH, Compiler, Recipe, run};
 use bactrian_ocaml::Error;
 use bactrian_ocaml::marshal::{Block, Data, Value};
 
-/// What a value is, in the words of `values.ml`.
+/// A value as text, in the format of `values.ml`.
 fn show(data: &Data<'_>) -> String {
     let mut shown = String::new();
     let mut seen = HashSet::new();
-    // What is still to be shown, the next one last.
+    // A stack of what is still to be printed; the next one is last.
     let mut waiting = vec![Err(""), Ok(data.root())];
     while let Some(next) = waiting.pop() {
         let value = match next {
@@ -60,7 +60,7 @@ fn show(data: &Data<'_>) -> String {
     shown
 }
 
-/// Runs a program of this folder in another one, into which it writes, and gives what it prints.
+/// Compiles a program and runs it in `folder`, where it writes files; returns its output.
 fn run_in(folder: &Path, compiler: Compiler, name: &str, source: &[u8]) -> String {
     let recipe = Recipe::new(format!("marshal-{name}-{compiler:?}"));
     let recipe = recipe.file(&format!("{name}.ml"), source);

@@ -1,5 +1,5 @@
-(* Writes marshalled values, one file each, and says on standard output what is in them: blocks are numbered
-   as they are met, and a block that was met before is told by its number, unless sharing is off. *)
+(* Writes marshalled values, one file each, and prints their contents on standard output: blocks are numbered in
+   order of appearance, and a block that appeared before is printed as its number, unless sharing is off. *)
 
 let is_sharing = ref true
 
