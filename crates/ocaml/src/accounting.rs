@@ -484,7 +484,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heaps_are_known_by_version() {
+    fn heap_accounting_is_known_by_version() {
         for (major, minor, known) in [
             (4, 10, false),
             (4, 11, true),
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_release_does_not_count_is_not_asked_for() {
+    fn counters_missing_in_a_release_are_not_read() {
         let of = |minor| Accounting::of(Version::new(5, minor)).expect("it is known");
         let has = |minor, symbol| of(minor).globals.iter().any(|global| global.symbol == symbol);
         let minor = |minor| has(minor, "caml_minor_collections_count");

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bigarrays_tell_how_many_bytes_they_take() {
+    fn bigarray_sizes_follow_from_kind_and_dimensions() {
         const OWN: u64 = 0x200;
         let check = |flags: u64, lengths: &[u64], bytes: Option<u64>| {
             let mut words = [0; 32];
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_are_as_long_as_io_h_says() {
+    fn channel_sizes_are_those_of_io_h() {
         for (major, minor, bytes) in
             [(4, 12, 65_624), (4, 13, 65_616), (4, 14, 65_616), (5, 1, 65_656), (5, 2, 128)]
         {

@@ -92,7 +92,7 @@ mod tests {
     /// local_roots, final_info, backtrace_last_exn, requested_external_interrupt, id, dls_root,
     /// dependent_allocated, stat_minor_words, stat_forced_major_collections, trap_sp_off.
     #[test]
-    fn words_are_where_the_releases_have_them() {
+    fn domain_state_words_match_each_release() {
         let of = |release: Release| {
             [7, 11, 16, 18, 20, 22, 26, 32, 36, 38, 42, 48, 51, 54].map(|word| release.word(word))
         };

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn each_version_is_told_apart() {
+    fn each_version_is_identified() {
         for line in [LINE_4, LINE_5] {
             for (before, (version, _)) in line.iter().enumerate() {
                 let names = names(line, before + 1);

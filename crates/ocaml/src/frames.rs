@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_piece_of_stack_has_no_flags() {
+    fn the_end_of_a_stack_chunk_has_no_flags() {
         let end = bytes(RETURNS_TO_C, &[], &[], &[]);
         let (found, length) = Descriptor::read(&end, ADDRESS).expect("whole");
         assert_eq!((found.frame_size, length), (None, end.len()));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_information_of_both_kinds_is_told() {
+    fn debug_information_of_both_layouts_is_read() {
         // One inlined into another; names at 16.
         let mut memory = vec![];
         let old = |next: u32, offset: u32, line: u32, from: u32, to: u32| {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_information_may_be_anything() {
+    fn any_debug_information_is_survived() {
         for layout in [LocationLayout::OneLine, LocationLayout::TwoLines] {
             for byte in [0, 1, 0x7f, 0x80, 0xff] {
                 tell(&[byte; 200], layout);

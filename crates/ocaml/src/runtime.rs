@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_interpreters_stacks_can_be_walked() {
+    fn interpreter_stacks_of_all_runtimes_can_be_walked() {
         for runtime in RUNTIMES {
             assert!(runtime.interpreter_layout().is_some(), "{:?}", runtime.versions);
         }

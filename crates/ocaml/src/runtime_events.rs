@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_known_by_version() {
+    fn event_numbers_are_known_by_version() {
         for (major, minor, known) in [(4, 14, false), (5, 0, true), (5, 3, true), (5, 6, false)] {
             assert_eq!(EventTable::of(Version::new(major, minor)).is_some(), known);
         }
@@ -212,7 +212,7 @@ mod tests {
 
     /// Counted in the header of the newest release.
     #[test]
-    fn none_was_left_out() {
+    fn event_tables_are_complete() {
         assert_eq!((PHASES.len(), COUNTERS.len()), (50, 28));
         assert_eq!((PHASES[34], PHASES[47]), ("stw_handler", "compact_release"));
         assert_eq!(COUNTERS[25], "major_slice_budget");

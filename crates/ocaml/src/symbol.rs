@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_symbols_do_no_harm() {
+    fn odd_symbols_do_not_panic() {
         for symbol in [
             "camlA$",
             "camlA$$",

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_no_version_is_passed_over() {
+    fn truncated_strings_and_other_texts_are_skipped() {
         let whole = string("4.13.1");
         for end in 0..whole.len() {
             assert_eq!(said(&whole[..end]), None);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_told_from_where_their_distance_stands() {
+    fn targets_are_relative_to_their_own_word() {
         let branch = Opcode::BRANCH.number().into();
         assert_eq!(decode(&[branch, 1]), Ok([(Opcode::BRANCH, [1].into(), [2].into())].into()));
         let beq = Opcode::BEQ.number().into();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_an_error_with_its_place() {
+    fn invalid_code_is_an_error_with_its_offset() {
         let stop = i32::from(Opcode::STOP.number());
         let branch = i32::from(Opcode::BRANCH.number());
         for (words, offset) in [

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn trailers_tell_version_and_debug_info() {
+    fn trailers_give_version_and_debug_info() {
         let read = |bytes: &[u8]| Bytecode::read(bytes).expect("it is whole").expect("bytecode");
         let plain = read(&file(&[(b"CODE", 8), (b"DATA", 4)], 12, "Caml1999X030"));
         assert_eq!((plain.version(), plain.has_debug_info), (Some(Version::new(4, 13)), false));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_damage() {
+    fn sections_beyond_the_file_are_damage() {
         let cut = file(&[(b"CODE", 8), (b"DATA", 4)], 11, "Caml1999X030");
         assert!(matches!(Bytecode::read(&cut), Err(Error::Damaged { offset: 27, .. })));
         for bytes in [&b"\xff\xff\xff\xffCaml1999X030"[..], b"\0\0\0\x01Caml1999X030"] {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ends_are_no_bytecode() {
+    fn files_without_a_trailer_are_no_bytecode() {
         for bytes in [
             &b""[..],
             b"Caml1999X030",

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn allocations_decide() {
+    fn entries_of_allocations_decide_about_debug_info() {
         let mut entries = std::vec![
             entry(16, &[], &[]),
             entry(32, &[8, 16, 24], &[]),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_too_early_is_not_told() {
+    fn truncated_tables_give_no_answer() {
         let whole = table(&[entry(16, &[], &[]), entry(16 | HAS_ALLOCATIONS, &[8], &[3, 4, 5])]);
         for end in 0..whole.len() {
             assert_eq!(known(&whole[..end]), None, "{end}");

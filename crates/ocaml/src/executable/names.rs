@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_tables_may_be_anything() {
+    fn any_hash_table_is_survived() {
         let symbols = symbols();
         let table = hash(2, &["caml_state", "state", "same"]);
         for at in 0..table.len() {

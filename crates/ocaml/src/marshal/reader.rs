@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn deep_values_need_no_stack() {
         let mut data = [0x90].repeat(1_000_000);
         data.push(0x40);
         assert_eq!(root(&data).block_count(), 1_000_000);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn promises_are_held_against_what_is_there() {
+    fn announced_sizes_are_checked_against_the_data() {
         // A block of a thousand fields inside a block of as many, and so on: no memory is allocated for them.
         let block = [8, 0, 0xf, 0xa0, 0];
         let data = [&block[..], &block, &[0x40; 1500]].concat();

@@ -91,7 +91,7 @@ fn every_section_that_is_cut_is_an_error_with_its_place() {
 }
 
 #[test]
-fn every_byte_may_be_wrong() {
+fn bytecode_with_any_wrong_byte_is_survived() {
     for compiler in BOTH {
         let bytes = small(compiler);
         for at in 0..bytes.len() {

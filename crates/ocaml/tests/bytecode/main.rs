@@ -276,7 +276,7 @@ fn small_files_by_hand_are_read_too() {
 }
 
 #[test]
-fn what_has_no_bytecode_is_told_why() {
+fn files_without_bytecode_are_rejected_with_a_reason() {
     let check = |path: &Path, expected: &str| {
         let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let told = Program::read(&bytes).map(drop);
@@ -295,7 +295,7 @@ fn what_has_no_bytecode_is_told_why() {
 }
 
 #[test]
-fn operands_are_of_the_kind_that_the_table_says() {
+fn operands_match_the_opcode_table() {
     let path = compile_program(Compiler::OCaml4, "leaky_cache", "-g");
     let bytes = fs::read(&path).expect("compiled");
     let program = read(&bytes);

@@ -19,7 +19,7 @@ fn kind(bytes: &[u8]) -> Option<Kind> {
 }
 
 #[test]
-fn kinds_are_told_apart() {
+fn executable_kinds_are_identified() {
     for (name, expected) in [
         ("native_4", Some(Kind::Native)),
         ("native_5", Some(Kind::Native)),
@@ -42,7 +42,7 @@ fn kinds_are_told_apart() {
 }
 
 #[test]
-fn versions_are_said_by_the_program_and_told_by_its_runtime() {
+fn versions_come_from_the_program_and_from_its_runtime() {
     for (name, said, told) in [
         ("native_4", "4.13.1", Version::new(4, 13)),
         ("static", "4.13.1", Version::new(4, 13)),
@@ -66,7 +66,7 @@ fn versions_are_said_by_the_program_and_told_by_its_runtime() {
 }
 
 #[test]
-fn debug_info_is_told_by_module() {
+fn debug_info_is_known_by_module() {
     for name in ["native_4", "native_5", "static"] {
         let bytes = sample(name);
         let debug_info =
@@ -125,7 +125,7 @@ fn no_damage_makes_a_reader_panic() {
 }
 
 #[test]
-fn as_many_tables_as_one_likes_are_walked_once() {
+fn overlapping_frame_tables_cost_linear_time() {
     // Each name is a table that begins in the middle of one that continues to the end of the file.
     let mut file = ElfFile::program().exporting(OF_4_13);
     let entry = [0_u8; 8].into_iter().chain([16, 0, 0, 0, 0, 0, 0, 0]);
