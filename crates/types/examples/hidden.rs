@@ -1,6 +1,7 @@
-//! Whether inference is right, on real heaps: `hidden TABLE SNAPSHOT all|UNIT,UNIT..` finds types twice, once without what
-//! the globals of these units are, and compares. Types that were found without may say less than those
-//! that are known, as `'a list` for `string list`, but never something else: the pairs are listed to be looked at.
+//! Tests inference on real heaps: `hidden TABLE SNAPSHOT all|UNIT,UNIT..` finds types twice, the second time
+//! without the types of the globals of these units, and compares. Types found without them may be less specific
+//! than those that are known, such as `'a list` for `string list`, but never different. The pairs are listed
+//! for inspection.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -24,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let found = Typing::infer(&table, &snapshot, &mut |_| {});
-    // Of the blocks that are known, by how they were found: those that are the same, and others.
+    // For blocks whose type is known, by category: how many have the same type, and how many another one.
     let mut counts = [(0_u64, 0_u64); 5];
     let mut pairs: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for block in (0..snapshot.blocks() as u32).map(BlockId) {

@@ -1,5 +1,5 @@
-//! Types of a snapshot's blocks, on standard output: `infer TABLE SNAPSHOT [LINES]`. For trying inference on real
-//! heaps, and for measuring it.
+//! Prints the types of a snapshot's blocks: `infer TABLE SNAPSHOT [LINES]`. For trying inference on real heaps,
+//! and for measuring it.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

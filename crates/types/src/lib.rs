@@ -1,20 +1,21 @@
-//! Types of heap blocks, on stock compilers.
+//! Types of heap blocks, with unmodified compilers.
 //!
-//! OCaml forgets types when it compiles, but not everything is lost: the compiler leaves typed trees (`.cmt` files)
-//! beside its output. A helper written in OCaml (`ocaml/types`) reads them and writes one [`Table`]: which
-//! types there are and how their values look, what each field of each module is, and what is allocated where.
-//! `docs/formats/types.md` describes the file.
+//! OCaml erases types at compile time, but not everything is lost: the compiler leaves typed trees (`.cmt`
+//! files) beside its output. A helper written in OCaml (`ocaml/types`) reads them and writes one [`Table`]: the
+//! types and the representation of their values, the contents of each module's fields, and what is allocated
+//! where. `docs/formats/types.md` describes the file.
 //!
-//! [`Typing::infer`] takes a table and a snapshot, and finds the type of every block that can be known.
+//! [`Typing::infer`] takes a table and a snapshot and finds the type of every block for which that is possible.
 //!
-//! The caller owes: nothing. Whether a table is of the program is checked by digests, and told
+//! **The caller owes** nothing. Digests tell whether a table belongs to the program; the result is reported
 //! ([`Typing::units`]).
 //!
-//! Promises: no table and no snapshot makes this crate panic, hang or recurse without bounds; memory is some 20 bytes for
-//! each block and 5 for each pointer. A type that a block's header contradicts is not given to it. Where evidence
-//! contradicts itself, both sides are told ([`Typing::conflicts`]); where there is none, why ([`Typing::reason`]).
+//! **Promises.** No table and no snapshot makes this crate panic, hang or recurse without bounds. Memory is
+//! some 20 bytes for each block and 5 for each pointer. A block never gets a type that its header contradicts.
+//! If evidence contradicts itself, both sides are reported ([`Typing::conflicts`]); if there is none, the
+//! reason is ([`Typing::reason`]).
 //!
-//! Left out: values. What an integer or a string is, is in the snapshot.
+//! **Left out:** values. Integers and strings are in the snapshot.
 //!
 //! ```
 //! use bactrian_snapshot::{BlockId, Columns, GroupBuilder, Info, Snapshot, Tables, Writer, tag};

@@ -1,4 +1,5 @@
-//! The helper that reads `.cmt` files (`ocaml/types`), compiled by both compilers: what it says of `programs/types_zoo`.
+//! The helper that reads `.cmt` files (`ocaml/types`), compiled by both compilers: its output for
+//! `programs/types_zoo`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ fn run(command: &mut Command) -> String {
     said
 }
 
-/// What the helper makes of the zoo.
+/// The helper's table of the zoo.
 fn table(compiler: Compiler) -> Table {
     static MADE: [OnceLock<Table>; 2] = [const { OnceLock::new() }; 2];
     let make = || {
@@ -49,7 +50,7 @@ fn table(compiler: Compiler) -> Table {
     MADE[compiler as usize].get_or_init(make).clone()
 }
 
-/// A type as a person writes it.
+/// A type in OCaml syntax.
 fn show(table: &Table, id: TypeId) -> String {
     let all = |ids: &[TypeId], between| {
         ids.iter().map(|&id| show(table, id)).collect::<Vec<_>>().join(between)
@@ -80,7 +81,7 @@ fn declaration<'a>(table: &'a Table, name: &str) -> &'a Declaration {
     first
 }
 
-/// A declaration in one line.
+/// A declaration as one line.
 fn declared(table: &Table, name: &str) -> String {
     let fields = |fields: &[bactrian_types::Field]| {
         let field = |field: &bactrian_types::Field| {
@@ -196,7 +197,7 @@ fn globals_have_the_types_that_a_person_would_write() {
         for expected in expected {
             assert!(fields.iter().any(|field| field == expected), "{compiler:?}: {expected}");
         }
-        // The second `numbers` hides the first; fields of `Fast` are the unit's, too; methods are called.
+        // The second `numbers` shadows the first; fields of `Fast` belong to the unit, too; methods are called.
         let hidden = &fields[layout(&table, "Types_zoo").public as usize..];
         let names: Vec<_> = hidden.iter().filter_map(|field| field.split(':').next()).collect();
         assert_eq!(names, ["numbers", "made", "empty", "push", "method cache"], "{compiler:?}");
@@ -259,12 +260,12 @@ fn declarations_say_how_values_look() {
         else {
             panic!("cases")
         };
-        // As `Hashtbl.hash` of the runtime has it: caml_hash_variant.
+        // As computed by the runtime: caml_hash_variant.
         assert_eq!((cases[0].hash, &*cases[1].name, *is_closed), (3_455_931, "More", false));
     }
 }
 
-/// The line of the zoo that has this text, and its sites.
+/// The line of the zoo with this text, and its sites.
 fn sites<'a>(table: &'a Table, text: &str) -> (String, Vec<&'a Site>) {
     let source =
         fs::read_to_string(repository().join("programs/types_zoo/types_zoo.ml")).expect("the zoo");
@@ -393,7 +394,7 @@ fn a_damaged_file_does_not_stop_the_rest() {
         let mut other = whole.clone();
         other[9..12].copy_from_slice(b"001");
         fs::write(folder.join("other.cmt"), other).expect("room");
-        // A whole one, but its interface was compiled anew.
+        // An undamaged file, but its interface was recompiled.
         fs::copy(zoo.join("heap_fixture.cmt"), folder.join("x.cmt")).expect("room");
         fs::copy(zoo.join("types_zoo.cmi"), folder.join("x.cmi")).expect("room");
         let output = work.path().join("damaged.types");
@@ -424,7 +425,7 @@ fn units_of_the_same_name_are_told_apart_and_dunes_folders_are_known() {
         let work = tempfile::tempdir().expect("a folder");
         let root = work.path().join("same");
         for (folder, fields) in [("a", "{ a : int }"), ("b", "{ b : string; c : float }")] {
-            // As dune has it: .cmt and .cmi in one folder, .cmx in another.
+            // As dune does it: .cmt and .cmi in one folder, .cmx in another.
             let [objects, native] =
                 ["byte", "native"].map(|kind| root.join(folder).join(".main.eobjs").join(kind));
             for folder in [&objects, &native] {
@@ -436,7 +437,7 @@ fn units_of_the_same_name_are_told_apart_and_dunes_folders_are_known() {
                 .args(["-bin-annot", "-c", "shape.ml", "main.ml"])
                 .current_dir(&objects));
             fs::rename(objects.join("main.cmx"), native.join("main.cmx")).expect("room");
-            // What is installed is the same once more.
+            // The installed files are another copy.
             let installed = root.join(folder).join("install");
             fs::create_dir_all(&installed).expect("a folder");
             fs::copy(objects.join("main.cmt"), installed.join("main.cmt")).expect("room");

@@ -1,4 +1,4 @@
-//! Types of what traces tell: blocks of which only the place and the size are known.
+//! Types of allocations in traces, of which only the location and the size are known.
 
 use crate::{Builtin, Table};
 
@@ -7,45 +7,45 @@ use super::print::print;
 use super::sites::{Sites, is_certain};
 use super::terms::{Scope, Term, Terms};
 
-/// Something that was allocated.
+/// An allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Allocation<'a> {
-    /// The function, as debug information calls it.
+    /// The function, as debug information names it.
     pub function: &'a str,
     /// The source file.
     pub file: &'a str,
-    /// The line.
+    /// The line, from 1.
     pub line: u32,
-    /// Characters from the start of the line to the beginning and to the end of the expression.
+    /// The columns at which the expression begins and ends, counted from the start of the line.
     pub characters: (u32, u32),
-    /// The size of the block without its header.
+    /// The size of the block in words, without its header.
     pub words: u32,
 }
 
-/// What is known of its type.
+/// What is known of an allocation's type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Allocated {
-    /// It is this, as a person writes it.
+    /// This type, in OCaml syntax.
     Type(String),
-    /// It is one of several.
+    /// One of several types.
     OneOfSeveral,
-    /// The table knows of no such allocation.
+    /// The table has no such allocation.
     Unknown,
 }
 
-/// Types by what was allocated where.
+/// Types by location and size of allocations.
 pub struct Allocations<'t> {
     sites: Sites<'t>,
     terms: Terms<'t>,
 }
 
 impl<'t> Allocations<'t> {
-    /// Those of a table. `is_used` says for each of its units whether it is part of the program.
+    /// The allocations of a table. `is_used` says for each of its units whether it is part of the program.
     pub fn new(table: &'t Table, is_used: &'t [bool]) -> Allocations<'t> {
         Allocations { sites: Sites::new(table, is_used), terms: Terms::new(table) }
     }
 
-    /// The type of something that was allocated.
+    /// The type of an allocation.
     pub fn find(&mut self, allocation: &Allocation<'_>) -> Allocated {
         let Allocation { function, file, line, characters, words } = *allocation;
         let mut names: Map<String, ()> = Map::default();
@@ -64,11 +64,11 @@ impl<'t> Allocations<'t> {
         }
     }
 
-    /// Whether blocks of a type that has one size have this one.
+    /// Whether blocks of a type can have this size, if the type has a fixed size.
     fn is_of_size(&self, term: Term, words: u32) -> bool {
         match self.terms.builtin(term) {
             Some(Builtin::Float) => words == 1,
-            // Their operations, and the number; older runtimes keep room to align it.
+            // The operations and the number; older runtimes reserve a word to align it.
             Some(Builtin::Int32 | Builtin::Int64 | Builtin::Nativeint) => (2..=3).contains(&words),
             _ => true,
         }

@@ -1,4 +1,4 @@
-//! From types of blocks to the answer: each type a class, counted.
+//! Turns types of blocks into the answer: each type becomes a class, and classes are counted.
 
 use bactrian_snapshot::{BlockId, Snapshot, tag};
 
@@ -76,7 +76,7 @@ struct Answer<'a, 't> {
     spread: &'a mut Spread<'t>,
     snapshot: &'a Snapshot,
     typing: Typing,
-    /// Classes of terms, and of headers.
+    /// Classes by term, and by header.
     of_term: Map<Term, u32>,
     of_form: Map<Form, u32>,
     constructors: Option<u32>,
@@ -94,17 +94,17 @@ impl<'a, 't> Answer<'a, 't> {
             constructors: None,
             resolved: Map::default(),
         };
-        // The first class is that of blocks that are not there.
+        // The first class is that of blocks that could not be read.
         answer.form_class(UNREAD);
         answer
     }
 
-    /// Gives each block its class and category.
+    /// Assigns a class and a category to each block.
     fn blocks(&mut self, by_header: u32) {
         let count = self.spread.image.len();
         self.typing.class_of = Vec::with_capacity(count);
         self.typing.category_of = Vec::with_capacity(count);
-        // Most blocks have the type of the one before or one of a few thousand others.
+        // Most blocks have the type of the previous block or one of a few thousand others.
         let mut last = (Term::NONE, 0);
         for block in 0..count as u32 {
             let at = block as usize;
@@ -140,7 +140,7 @@ impl<'a, 't> Answer<'a, 't> {
         }
     }
 
-    /// Whether contents of blocks of a type say what they are.
+    /// Whether blocks of a type are described by their contents.
     fn special(&self, term: Option<Term>) -> Fields {
         match term.and_then(|term| Some((term, self.spread.terms.declaration(term)?))) {
             Some((_, declaration)) if matches!(declaration.kind, Kind::Open) => Fields::Open,
@@ -151,7 +151,7 @@ impl<'a, 't> Answer<'a, 't> {
         }
     }
 
-    /// The outline of a block whose contents say what it is.
+    /// The outline of a block that is described by its contents.
     fn content(&mut self, block: u32, term: Term, class: u32) {
         let (key, outline) = match self.special(Some(term)) {
             Fields::Open => {
@@ -205,7 +205,7 @@ impl<'a, 't> Answer<'a, 't> {
         Outline { constructor, fields, is_repeated }
     }
 
-    /// The outlines of all blocks that look alike.
+    /// The outlines of all combinations of type, header and size.
     fn outlines(&mut self) {
         for ((term, form, words), fit) in self.spread.shapes.fitting() {
             let Some(&class) = self.known_class(term) else { continue };
@@ -297,7 +297,8 @@ impl<'a, 't> Answer<'a, 't> {
         class
     }
 
-    /// The class of constructors of extensible types, which are values themselves only if they have no arguments.
+    /// The class of constructors of extensible types, which are values themselves only if they have no
+    /// arguments.
     fn constructor_class(&mut self) -> u32 {
         let next = self.typing.classes.len() as u32;
         let class = *self.constructors.get_or_insert(next);
@@ -308,7 +309,7 @@ impl<'a, 't> Answer<'a, 't> {
         class
     }
 
-    /// The class and category of a block that has no type.
+    /// The class and category of a block without a type.
     fn by_form(&mut self, form: Form) -> (u32, Category) {
         let category = match form.tag() {
             _ if form == UNREAD => Category::Unknown,
@@ -374,7 +375,7 @@ impl<'a, 't> Answer<'a, 't> {
     }
 }
 
-/// Whether nothing in a type stayed unknown.
+/// Whether every part of a type is known.
 fn is_whole(spread: &Spread<'_>, term: Term, depth: u8) -> bool {
     let term = spread.terms.shallow(term);
     let is_known = !matches!(spread.terms.head(term), Head::None | Head::Any | Head::Variable(_));
@@ -382,7 +383,7 @@ fn is_whole(spread: &Spread<'_>, term: Term, depth: u8) -> bool {
     is_known && depth < 8 && parts.iter().all(|&part| is_whole(spread, part, depth + 1))
 }
 
-/// The values of a type that are not blocks.
+/// The immediate values of a type.
 fn constants(kind: &Kind, name: &str) -> Vec<(i64, Text)> {
     let mut constants: Vec<(i64, Text)> = match kind {
         Kind::Variant(_, constructors) => constructors

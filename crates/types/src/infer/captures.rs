@@ -1,7 +1,9 @@
-//! What environments of closures of native code hold, by the order in which the compiler keeps what a function captures.
+//! The contents of closure environments in native code, by the order in which the compiler stores captured
+//! variables.
 //!
-//! A closure names its function's code, and that its line; the functions of the source around that line are few. One that captures as many variables as the
-//! environment has fields, and whose types fit all that is there, is it. If several are, and say different things, none is believed.
+//! A closure names its function's code, which has a line; only a few functions of the source are around that
+//! line. The one that captures as many variables as the environment has fields, with types that fit all
+//! contents, is the closure's function. If several fit and capture different things, none is believed.
 
 use crate::{Captured, Function, UnitId};
 
@@ -12,11 +14,11 @@ use super::scopes::{can_be, is_over};
 use super::terms::Scope;
 use super::typing::Category;
 
-/// So many closures of one function are looked at.
+/// The maximum number of closures examined for each function.
 const MOST_CLOSURES: usize = 50;
 
 impl<'t> Evidence<'_, 't> {
-    /// The types of what functions captured.
+    /// Finds the types of captured variables.
     pub(crate) fn captures(&mut self, steps: &mut usize) {
         let image = self.spread.image;
         let mut by_unit: Map<UnitId, Vec<&'t Function>> = Map::default();
@@ -52,14 +54,14 @@ impl<'t> Evidence<'_, 't> {
                     fitting.push(captured);
                 }
             }
-            // Whatever was not looked at to the end may fit, too.
+            // If the search was cut short, other functions may fit, too.
             if let ([captured], false) = (&fitting[..], is_over(*steps)) {
                 self.give_captured(&closures, captured, function, steps);
             }
         }
     }
 
-    /// Whether an environment can be that of a function which captures this.
+    /// Whether an environment can be that of a function with these captured variables.
     fn does_fit(&mut self, closure: Closure, captured: &[Captured], steps: &mut usize) -> bool {
         let image = self.spread.image;
         let Closure { block, environment, .. } = closure;
@@ -70,7 +72,7 @@ impl<'t> Evidence<'_, 't> {
         image.pointers(block).all(|(position, target)| {
             match of_field(captured, environment, position) {
                 Some(Captured { of: Some(of), .. }) => can_be(self.spread, target, *of, steps),
-                // Nothing is known of it.
+                // Its type is not recorded.
                 Some(Captured { of: None, .. }) | None => true,
             }
         })
@@ -107,7 +109,7 @@ impl<'t> Evidence<'_, 't> {
     }
 }
 
-/// What is in a field of a closure, if that is told apart from others.
+/// The captured variable in a field of a closure, if the field's position is recorded.
 fn of_field(captured: &[Captured], environment: u32, position: u8) -> Option<&Captured> {
     if position == FAR {
         return None;

@@ -1,11 +1,11 @@
-//! Which types are collections: by the names of their declarations.
+//! Recognises collections by the names of their declarations.
 
 use crate::{Builtin, Kind, Table};
 
 use super::terms::Head;
 use super::typing::Collection;
 
-/// What collection a type is.
+/// The collection that a type is, if any.
 pub(crate) fn collection(table: &Table, head: Head) -> Option<Collection> {
     let Head::Declared(id) = head else { return None };
     let declaration = table.declarations.get(id.index())?;
@@ -29,7 +29,7 @@ fn by_name(name: &str) -> Option<Collection> {
         "Stack.t" => Collection::Stack,
         "Buffer.t" => Collection::Buffer,
         "Seq.node" => Collection::Seq,
-        // In the bodies of functors, which instances refer to.
+        // Declarations in the bodies of functors, to which instances refer.
         "Hashtbl.Make.t" | "Hashtbl.MakeSeeded.t" => Collection::Hashtbl,
         "Map.Make.t" => Collection::Map,
         "Set.Make.t" => Collection::Set,

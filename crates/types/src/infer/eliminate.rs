@@ -1,12 +1,13 @@
-//! What a block must be because it can be nothing else.
+//! Elimination: the type of a block that can be nothing else.
 //!
-//! Most of what a stack holds is below some block that was sampled; a few blocks at the top are not. But such a block
-//! points to blocks whose types are known. If every module of the program is in the table, and of all that
-//! is declared there only one thing of this tag and size can have such fields, it is that. This holds for all
-//! but C code and casts, and is told as inference.
+//! Most of what a stack holds is below some sampled block, except for a few blocks at the top. But such a block
+//! points to blocks of known types. If every module of the program is in the table, and only one declaration
+//! there of this tag and size can have such fields, the block is of that type. This is true except for C code
+//! and casts, and is reported as inference.
 //!
 //! It is never a guess: arrays, tuples, modules, polymorphic variants and exceptions compete with records and
-//! constructors, and some field must be of a type that is declared by name and that the block really has there.
+//! constructors, and at least one field must have a type that is declared by name and that the block really has
+//! there.
 
 use std::rc::Rc;
 
@@ -20,17 +21,17 @@ use super::shape::{Fields, Shape, module_fields};
 use super::spread::{Origin, Spread};
 use super::terms::{Head, Scope, Term};
 
-/// Blocks with more words or pointers than this are left alone.
+/// Blocks with more words or pointers are skipped.
 const MOST_FIELDS: u32 = 40;
-/// Rounds at most: what is found tells what those above are.
+/// The maximum number of rounds: each result may decide the types of blocks above it.
 const ROUNDS: usize = 12;
-/// Steps from a type to what its value really is.
+/// The maximum number of steps from a type to the representation of its values.
 const STEPS: usize = 8;
-/// How many candidates are tried in all, and how many decisions are remembered: what takes longer stays unknown.
+/// The maximum number of trials in all, and of remembered decisions. Blocks beyond that remain unknown.
 const MOST_TRIALS: u64 = 20_000_000;
 const MOST_DECISIONS: usize = 1 << 20;
 
-/// Something that a block may be.
+/// A type that a block may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidate {
     Declared(DeclarationId),
@@ -38,25 +39,25 @@ enum Candidate {
     Module(LayoutId),
 }
 
-/// What there is of each tag and size.
+/// All candidates by tag and size.
 pub(crate) struct Elimination {
     candidates: Map<(u8, u32), Vec<(Candidate, Term)>>,
     array: Option<(Candidate, Term)>,
     trials: u64,
-    /// What was decided for blocks that look alike and point to the same kinds of things.
+    /// Decisions for blocks that look alike and point to the same kinds of targets.
     decided: Map<Box<[u64]>, Option<Candidate>>,
 }
 
-/// How a candidate fared.
+/// The result of a trial.
 enum Verdict {
-    /// It cannot be.
+    /// The block cannot be of this type.
     Out,
-    /// It can; the second is whether a field speaks for it by name.
+    /// It can; the flag says whether a field confirms it by name.
     Possible(bool),
 }
 
 impl Elimination {
-    /// Each candidate has an instance to be tried on blocks; what is bound by a trial is forgotten.
+    /// Each candidate has an instance for trials on blocks; the bindings of a trial are undone.
     pub(crate) fn new(spread: &mut Spread<'_>) -> Elimination {
         let table = spread.terms.table;
         let mut candidates: Map<(u8, u32), Vec<(Candidate, Term)>> = Map::default();
@@ -106,7 +107,7 @@ impl Elimination {
         Elimination { candidates, array, trials: 0, decided: Map::default() }
     }
 
-    /// Finds what blocks without types must be.
+    /// Decides the types of blocks that have none.
     pub(crate) fn run(&mut self, spread: &mut Spread<'_>, origin: Origin) {
         let is_open = |spread: &Spread<'_>, block: u32| {
             let (form, words) =
@@ -137,7 +138,7 @@ impl Elimination {
         }
     }
 
-    /// The one thing that a block can be.
+    /// The only candidate that a block can be.
     fn decide(&mut self, spread: &mut Spread<'_>, block: u32) -> Option<Candidate> {
         let at = block as usize;
         let (form, words) = (spread.image.forms[at], spread.image.words[at]);
@@ -157,7 +158,7 @@ impl Elimination {
                 }
             });
         }
-        // A polymorphic variant, or the value of an extensible type.
+        // A polymorphic variant, or a value of an extensible type.
         let first = spread.image.target(block, 0);
         let is_extension =
             first.is_some_and(|first| spread.image.forms[first as usize].tag() == tag::OBJECT);
@@ -189,7 +190,7 @@ impl Elimination {
         let there = self.candidates.get(&(form.tag(), words)).unwrap_or(&none);
         let array = self.array.filter(|_| form.tag() == 0);
         let mut only = None;
-        // The array first: it is what most can be.
+        // The array first, because most blocks can be one.
         for (candidate, term) in array.into_iter().chain(there.iter().copied()) {
             self.trials += 1;
             if self.trials > MOST_TRIALS {
@@ -200,7 +201,7 @@ impl Elimination {
             spread.terms.undo(mark);
             match verdict {
                 Verdict::Out => {}
-                // One that stays is one too many, whether or not anything speaks for it.
+                // A second possible candidate rules out a decision, confirmed or not.
                 Verdict::Possible(_) if only.is_some() => return None,
                 Verdict::Possible(is_named) => only = Some((candidate, is_named)),
             }
@@ -209,7 +210,7 @@ impl Elimination {
     }
 }
 
-/// A candidate with variables of its own.
+/// The term of a candidate, with fresh variables.
 fn term(spread: &mut Spread<'_>, candidate: Candidate) -> Term {
     match candidate {
         Candidate::Declared(id) => {
@@ -252,7 +253,7 @@ fn tried(spread: &mut Spread<'_>, block: u32, term: Term) -> Verdict {
     Verdict::Possible(is_named)
 }
 
-/// Whether a field of a type can point to a block, and if so, whether both are of one type by name.
+/// Whether a field of a type can point to a block, and if so, whether both have the same type by name.
 fn points(spread: &mut Spread<'_>, field: Term, target: u32) -> Option<bool> {
     let at = target as usize;
     let (form, words) = (spread.image.forms[at], spread.image.words[at]);
@@ -279,13 +280,13 @@ fn points(spread: &mut Spread<'_>, field: Term, target: u32) -> Option<bool> {
     let is_function = matches!(spread.terms.head(known), Head::Arrow(_));
     match spread.terms.unify(field, known) {
         Ok(_) => Some(is_named && !is_function),
-        // Strings may have been bytes before.
+        // A string may have been bytes before.
         Err(_) if form.tag() == tag::STRING => Some(false),
         Err(_) => None,
     }
 }
 
-/// Whether a type is one that a program declares, and not just a list of something.
+/// Whether a type is declared by the program, and not, for example, a list of something.
 fn is_by_name(spread: &Spread<'_>, term: Term) -> bool {
     match spread.terms.declaration(term) {
         Some(declaration) => {

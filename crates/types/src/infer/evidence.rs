@@ -1,4 +1,4 @@
-//! Where types come from: globals, samples, finalisers; variables are in `variables.rs`.
+//! Evidence for types: globals, samples, finalisers. Variables are in `variables.rs`.
 
 use bactrian_snapshot::{Location, RootKind, Snapshot, Tables};
 
@@ -13,7 +13,7 @@ use super::terms::{Head, Scope, Term};
 use super::typing::Category;
 use super::units::Units;
 
-/// Origins of types, as a person reads them.
+/// Origins of types, as text for people.
 #[derive(Default)]
 pub(crate) struct Origins {
     pub texts: Vec<String>,
@@ -27,7 +27,7 @@ impl Origins {
     }
 }
 
-/// What became of samples.
+/// Counts of samples by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SampleCounts {
     pub found: u64,
@@ -35,7 +35,7 @@ pub(crate) struct SampleCounts {
     pub nothing: u64,
 }
 
-/// Collects all evidence, and lets it spread.
+/// Collects all evidence and spreads it.
 pub(crate) struct Evidence<'a, 't> {
     pub table: &'t Table,
     pub tables: &'t Tables,
@@ -46,7 +46,7 @@ pub(crate) struct Evidence<'a, 't> {
 }
 
 impl<'t> Evidence<'_, 't> {
-    /// The types of what modules hold.
+    /// The types of the fields of modules.
     pub(crate) fn globals(&mut self) {
         let image = self.spread.image;
         let mut fields: Vec<(u32, ModuleItem, String)> = Vec::new();
@@ -91,7 +91,7 @@ impl<'t> Evidence<'_, 't> {
         self.spread.terms.make(Head::Module(layout), &[])
     }
 
-    /// Notes the constructors of extensible types that modules hold, and those of the language.
+    /// Notes the constructors of extensible types in modules, and the built-in ones.
     fn extensions(&mut self, fields: &[(u32, ModuleItem, String)]) {
         for (block, item, _) in fields {
             match item {
@@ -128,13 +128,13 @@ impl<'t> Evidence<'_, 't> {
         }
     }
 
-    /// The types of blocks that were sampled when they were allocated.
+    /// The types of sampled blocks.
     pub(crate) fn samples(&mut self) {
         let image = self.spread.image;
         let mut sites = Sites::new(self.table, &self.units.is_used);
         let mut origins: Map<Location, Origin> = Map::default();
         for sample in &self.tables.samples {
-            // Primitives in C allocate for the place that calls them.
+            // C primitives allocate on behalf of their callers.
             let is_ours = |place: &Location| self.tables.names.get(place.file) != "<C>";
             let place = self.tables.innermost(sample.stack, is_ours);
             let (Some(place), Some(block)) = (place, number(sample.block, image)) else {
@@ -160,7 +160,7 @@ impl<'t> Evidence<'_, 't> {
                 }
             };
             self.samples.found += 1;
-            // Strings are made as bytes.
+            // Strings are created as bytes.
             let is_bytes = self.spread.terms.builtin(term) == Some(Builtin::Bytes);
             let term = if is_bytes { Term::TEXT } else { term };
             let origin = match origins.get(&place) {
@@ -181,7 +181,7 @@ impl<'t> Evidence<'_, 't> {
         format!("sampled at {}:{}", self.tables.names.get(location.file), location.line)
     }
 
-    /// What the functions of finalisers are called with.
+    /// The types of the arguments of finalisers' functions.
     pub(crate) fn finalisers(&mut self) {
         let image = self.spread.image;
         let mut origin = None;
@@ -189,7 +189,7 @@ impl<'t> Evidence<'_, 't> {
             let (Some(value), Some(function)) = (finaliser.value, finaliser.function) else {
                 continue;
             };
-            // Those that run last are called with unit.
+            // Finalisers of `Gc.finalise_last` are called with unit.
             if finaliser.kind == bactrian_snapshot::FinaliserKind::Last || function.infix != 0 {
                 continue;
             }
@@ -211,7 +211,7 @@ impl<'t> Evidence<'_, 't> {
         }
     }
 
-    /// What variables stand for, told by the blocks that are of them.
+    /// Learns what variables stand for from the blocks of that type.
     pub(crate) fn inference(&mut self) {
         let text = "others in the same place".to_owned();
         let origin = self.origins.add(self.spread, text, Category::Inference);
@@ -225,7 +225,7 @@ impl<'t> Evidence<'_, 't> {
     }
 }
 
-/// The integers of all cases of polymorphic variants, in order.
+/// The hashes of all cases of polymorphic variants, ascending.
 pub(crate) fn case_hashes(table: &Table) -> Vec<i32> {
     let cases = table.declarations.iter().filter_map(|declaration| match &declaration.kind {
         Kind::Cases { cases, .. } => Some(cases),
@@ -237,7 +237,7 @@ pub(crate) fn case_hashes(table: &Table) -> Vec<i32> {
     hashes
 }
 
-/// Reads a heap as inference needs it.
+/// Reads a heap in the form that inference needs.
 pub(crate) fn read(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Image {
     Image::read(snapshot, &case_hashes(table), progress)
 }

@@ -1,5 +1,5 @@
-//! Hashing of small numbers, which need no protection from whoever chose them: tables of types are bounded by their
-//! files, and a slow table costs time only.
+//! A hash function for small numbers, without protection against chosen keys: tables of types are bounded by
+//! their files, and a slow table costs only time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map with small keys.
 pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Multiplies and turns.
+/// Multiplies and rotates.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Mix(u64);
 

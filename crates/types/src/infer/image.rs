@@ -1,21 +1,21 @@
-//! The heap as inference needs it: shapes, pointers with the fields they are in, and the few contents that tell
-//! types apart. What cannot be read is not there.
+//! The heap in the form that inference needs: shapes, pointers with their field numbers, and the few contents
+//! that distinguish types. Unreadable parts are missing.
 
 use bactrian_snapshot::{
     BlockId, Error, FieldValue, Group, Result, Snapshot, Space, SpaceKind, tag,
 };
 use rayon::prelude::*;
 
-/// The kind of a block that could not be read.
+/// The form of a block that could not be read.
 pub(crate) const UNREAD: Form = Form(u16::MAX);
 
-/// Fields from this one on are not told apart.
+/// Stands for all fields from this number on.
 pub(crate) const FAR: u8 = u8::MAX;
 
-/// Groups that a thread reads before results are put together.
+/// The number of groups that a thread reads before results are merged.
 const BATCH: usize = 8;
 
-/// What a header says of a block besides its size: the tag, and for custom blocks which identifier they have.
+/// What a header says besides the size: the tag, and for custom blocks the identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Form(pub u16);
 
@@ -24,13 +24,13 @@ impl Form {
         Form(u16::from(tag))
     }
 
-    /// A custom block whose identifier has this number; those beyond the first 254 are not told apart.
+    /// A custom block whose identifier has this number; all beyond the first 254 share one form.
     fn of_custom(identifier: u32) -> Form {
         let number = u16::try_from(identifier).ok().filter(|&number| number < 254);
         Form(u16::from(tag::CUSTOM) | number.map_or(0, |number| (number + 1) << 8))
     }
 
-    /// A number that is different for different forms.
+    /// A number that is unique for each form.
     pub(crate) fn number(self) -> u16 {
         self.0
     }
@@ -60,21 +60,21 @@ pub(crate) struct Closure {
 #[derive(Default)]
 pub(crate) struct Image {
     pub forms: Vec<Form>,
-    /// Sizes without headers.
+    /// Sizes in words, without headers.
     pub words: Vec<u32>,
-    /// Where each block's pointers begin, and where the last one's end.
+    /// Where each block's pointers begin, and where those of the last one end.
     offsets: Vec<u32>,
     targets: Vec<u32>,
     positions: Vec<u8>,
     /// A bit for each block in static data.
     statics: Vec<u64>,
-    /// Blocks that look like polymorphic variants, and the integer that says which case they are.
+    /// Blocks that look like polymorphic variants, with the hash of their case.
     cases: Vec<(u32, i32)>,
     pub closures: Vec<Closure>,
 }
 
 impl Image {
-    /// Reads a snapshot. `hashes`, in order, are those of all cases of polymorphic variants.
+    /// Reads a snapshot. `hashes` are those of all cases of polymorphic variants, ascending.
     pub(crate) fn read(
         snapshot: &Snapshot,
         hashes: &[i32],
@@ -112,25 +112,25 @@ impl Image {
         image
     }
 
-    /// How many blocks there are, also those that could not be read.
+    /// The number of blocks, including unreadable ones.
     pub(crate) fn len(&self) -> usize {
         self.forms.len()
     }
 
-    /// The pointers of a block: the field they are in, or [`FAR`], and the block they point to.
+    /// The pointers of a block: the field, or [`FAR`], and the block that it points to.
     pub(crate) fn pointers(&self, block: u32) -> impl Iterator<Item = (u8, u32)> + '_ {
         let range = self.range(block);
         let positions = self.positions[range.clone()].iter().copied();
         positions.zip(self.targets[range].iter().copied())
     }
 
-    /// Where a block's pointers are among all.
+    /// The range of a block's pointers among all pointers.
     fn range(&self, block: u32) -> std::ops::Range<usize> {
         let at = block as usize;
         self.offsets[at] as usize..self.offsets[at + 1] as usize
     }
 
-    /// Where the field of this number points to.
+    /// The target of the field with this number.
     pub(crate) fn target(&self, block: u32, field: u8) -> Option<u32> {
         self.pointers(block).find(|&(position, _)| position == field).map(|(_, target)| target)
     }
@@ -140,18 +140,18 @@ impl Image {
         self.statics[block as usize / 64] >> (block % 64) & 1 == 1
     }
 
-    /// The integer that says which case a polymorphic variant is.
+    /// The hash of the case of a polymorphic variant.
     pub(crate) fn case(&self, block: u32) -> Option<i32> {
         let found = self.cases.binary_search_by_key(&block, |&(block, _)| block).ok()?;
         Some(self.cases[found].1)
     }
 
-    /// Forgets pointers, when all that came from them is known.
+    /// Drops the pointers, when they are no longer needed.
     pub(crate) fn without_pointers(self) -> (Vec<Form>, Vec<u32>) {
         (self.forms, self.words)
     }
 
-    /// Puts in blocks that are lost, up to this number.
+    /// Inserts lost blocks up to this number.
     fn skip_to(&mut self, block: usize) {
         if self.forms.len() < block {
             self.forms.resize(block, UNREAD);
@@ -172,7 +172,7 @@ impl Image {
         self.closures.extend_from_slice(&part.closures);
         let edges = self.targets.len();
         if u32::try_from(edges + part.targets.len()).is_err() {
-            // Past what numbers of pointers can count. What points from here is not known.
+            // There are more pointers than 32-bit indices. The pointers from here on are unknown.
             self.offsets.resize(self.forms.len() + 1, edges as u32);
             return;
         }
@@ -190,7 +190,7 @@ struct Part {
     ends: Vec<u32>,
     targets: Vec<u32>,
     positions: Vec<u8>,
-    /// Those in static data, counted from the group's first.
+    /// Those in static data, numbered from the group's first block.
     statics: Vec<u32>,
     cases: Vec<(u32, i32)>,
     closures: Vec<Closure>,
@@ -233,7 +233,7 @@ impl Part {
                 self.ends.resize(at, self.targets.len() as u32);
             }
             match field.value {
-                // A pointer to a function inside a closure says nothing of the closure as a whole.
+                // A pointer to a function inside a closure says nothing about the closure as a whole.
                 FieldValue::Pointer(pointer) if pointer.infix == 0 => {
                     self.targets.push(pointer.block.0);
                     self.positions.push(u8::try_from(field.index).unwrap_or(FAR));
@@ -254,7 +254,7 @@ impl Part {
     }
 }
 
-/// The blocks of a group that are in static data, counted from its first.
+/// The blocks of a group that are in static data, numbered from its first block.
 fn statics(group: &Group<'_>, spaces: &[Space]) -> Vec<u32> {
     let facts = group.facts();
     let ours = spaces.iter().filter(|space| {
@@ -271,7 +271,7 @@ fn statics(group: &Group<'_>, spaces: &[Space]) -> Vec<u32> {
     found
 }
 
-/// A number of a block, to look things up with.
+/// The number of a block that can be read.
 pub(crate) fn number(block: BlockId, image: &Image) -> Option<u32> {
     (block.index() < image.len() && image.forms[block.index()] != UNREAD).then_some(block.0)
 }

@@ -1,7 +1,7 @@
-//! Types of blocks as bytes and columns of numbers, for whoever keeps them in a file to be quicker next time.
+//! Types of blocks as bytes and columns of numbers, to be cached in a file.
 //!
-//! Finding types takes much longer than reading them back. What is said of the whole heap ([`Overview`]) is small, and is
-//! apart from what is said of each block, which most questions do not need.
+//! Inference takes much longer than reading its results. What is known of the whole heap ([`Overview`]) is
+//! small and separate from what is known of each block, which most questions do not need.
 
 use bactrian_snapshot::BlockId;
 
@@ -20,14 +20,14 @@ use crate::table::wire::{Parse, Record, Sink, Source, ids, structures};
 pub struct Overview {
     /// All classes, as in [`Typing::classes`].
     pub classes: Vec<TypeClass>,
-    /// How well blocks are known.
+    /// How much of the heap is known how well.
     pub coverage: Coverage,
-    /// What became of the program's modules.
+    /// How the program's modules match the table.
     pub units: Vec<UnitStanding>,
 }
 
 impl Overview {
-    /// As bytes.
+    /// Encodes the overview.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut sink = Sink::default();
         self.classes.put(&mut sink);
@@ -36,7 +36,7 @@ impl Overview {
         sink.bytes
     }
 
-    /// From bytes; none if they are no overview.
+    /// Decodes an overview; None if the bytes are not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Overview> {
         let mut source = Source::new(bytes);
         let overview = Overview {
@@ -54,17 +54,17 @@ impl Overview {
 /// What is known of each block, in order of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct TypingColumns<'a> {
-    /// Classes.
+    /// Classes, by index.
     pub classes: &'a [u32],
-    /// Categories.
+    /// Categories, by index in [`CATEGORIES`](super::CATEGORIES).
     pub categories: &'a [u8],
-    /// Where types come from.
+    /// Where the types come from, by index.
     pub origins: &'a [u32],
-    /// Why there is no type.
+    /// Why there is no type, by index.
     pub reasons: &'a [u16],
     /// Tags, and identifiers of custom blocks.
     pub forms: &'a [u16],
-    /// Sizes.
+    /// Sizes in words, without headers.
     pub words: &'a [u32],
 }
 
@@ -78,7 +78,7 @@ impl Typing {
         }
     }
 
-    /// What columns and the overview do not say.
+    /// Encodes what columns and overview do not contain.
     pub fn details_to_bytes(&self) -> Vec<u8> {
         let mut sink = Sink::default();
         self.origins.put(&mut sink);
@@ -105,7 +105,7 @@ impl Typing {
         self.forms.iter().map(|form| form.0).collect()
     }
 
-    /// What is known of each block, with the forms as [`Typing::form_numbers`] gives them.
+    /// What is known of each block; `forms` come from [`Typing::form_numbers`].
     pub fn columns<'a>(&'a self, forms: &'a [u16]) -> TypingColumns<'a> {
         TypingColumns {
             classes: &self.class_of,
@@ -117,7 +117,7 @@ impl Typing {
         }
     }
 
-    /// Puts together what was kept; none if it does not fit.
+    /// Restores types from a cache; None if the parts are inconsistent.
     pub fn from_kept(
         overview: Overview,
         details: &[u8],
@@ -161,7 +161,7 @@ impl Typing {
             outlines,
             special,
             contents,
-            // Needed only while types are found.
+            // Needed only during inference.
             content_numbers: Map::default(),
             conflicts,
             coverage,
@@ -263,7 +263,7 @@ impl Record for Coverage {
 
 ids! { ClassId BlockId }
 
-/// Choices are their places in a list.
+/// An enum is encoded as the index of its case in a list.
 macro_rules! choices {
     ($($name:ident { $($case:ident)* })*) => {$(
         impl Record for $name {

@@ -1,9 +1,10 @@
-//! What type every block of a snapshot has.
+//! Inference: the type of every block of a snapshot.
 //!
-//! Each step is a file: `image` reads the heap, `units` decides which modules the table knows, `evidence` says what
-//! globals, variables (`variables`, and in native code `captures` and `scopes`) and samples are (`sites`), `spread` takes types along pointers with what `shape` says of a
-//! type and a header, `pull` learns what variables are, `why` finds out why the rest has no type, and `answer` makes
-//! classes of it all. Types are `terms`; `unify` compares them and `print` writes them.
+//! Each step is a file. `image` reads the heap. `units` decides which modules the table knows. `evidence` finds
+//! the types of globals, variables (`variables`, and in native code `captures` and `scopes`) and samples
+//! (`sites`). `spread` carries types along pointers, using what `shape` says about a type and a header. `pull`
+//! learns what type variables stand for. `why` finds out why the rest has no type, and `answer` makes classes.
+//! Types are `terms`; `unify` compares them and `print` writes them.
 
 mod allocated;
 mod answer;

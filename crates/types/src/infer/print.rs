@@ -1,16 +1,16 @@
-//! Types as a person writes them.
+//! Prints types in OCaml syntax.
 
 use crate::Builtin;
 
 use super::hash::Map;
 use super::terms::{Head, Term, Terms};
 
-/// Characters after which a type is cut.
+/// The length in characters at which a type is cut.
 const LONGEST: usize = 200;
-/// What stands for what was cut.
+/// Replaces what was cut.
 const CUT: &str = "..";
 
-/// How tightly parts must hold together: inside an arrow's argument, a tuple, an argument of a type.
+/// The syntactic level of a part: in an arrow, in a tuple, as an argument of a type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Arrow,
@@ -18,14 +18,14 @@ enum Level {
     Simple,
 }
 
-/// A type that is being written.
+/// A type that is being printed.
 struct Writing<'a, 't> {
     terms: &'a Terms<'t>,
     text: String,
     variables: Map<u32, usize>,
 }
 
-/// A type as a person writes it. Variables are named in order; what is not known is `_`.
+/// A type in OCaml syntax. Variables are named in order of appearance; unknown parts are `_`.
 pub(crate) fn print(terms: &Terms<'_>, term: Term) -> String {
     let mut writing = Writing { terms, text: String::new(), variables: Map::default() };
     writing.term(term, Level::Arrow, 0);
@@ -143,7 +143,7 @@ fn variable(at: usize) -> String {
     if at < 26 { format!("'{letter}") } else { format!("'{letter}{}", at / 26) }
 }
 
-/// A text that is not too long.
+/// A text, cut if it is too long.
 fn cut(text: &str) -> &str {
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => &text[..at],

@@ -1,20 +1,20 @@
-//! What variables stand for, told by the blocks that are of them.
+//! Learns what type variables stand for from the blocks of these types.
 //!
-//! A cell that `List.map` allocated is an `'a list`, and its tail and its elements' places are known. If some elements
-//! were sampled too, and no element contradicts it, the list is a list of those.
+//! A cell that `List.map` allocated is an `'a list`, so its tail and the positions of its elements are known.
+//! If some elements were sampled too, and no element contradicts them, it is a list of that type.
 
 use super::hash::Map;
 use super::shape::Shape;
 use super::spread::{Origin, Spread};
 use super::terms::{Head, Term};
 
-/// Rounds at most: each makes new types known, which may tell more.
+/// The maximum number of rounds: each makes new types known, which may decide more.
 const ROUNDS: usize = 16;
 
 impl Spread<'_> {
-    /// Learns what variables are from blocks that have types, and then from what headers alone tell.
+    /// Learns what variables stand for from blocks with types, and finally from headers alone.
     pub(crate) fn pull(&mut self, origin: Origin) {
-        // A variable whose blocks all stayed as they were tells nothing new.
+        // A variable whose blocks have not changed yields nothing new.
         let mut seen: Map<u32, usize> = Map::default();
         for round in 0..ROUNDS {
             let mut variables: Vec<u32> = self.waiting.keys().copied().collect();
@@ -50,17 +50,18 @@ impl Spread<'_> {
         blocks.iter().filter(|&&block| self.is_telling(block)).count()
     }
 
-    /// Whether a block's type tells what it was reached as.
+    /// Whether a block's type is evidence for the variable as which it was reached.
     fn is_telling(&self, block: u32) -> bool {
         !self.is_shared(block) && self.typed(block).is_some()
     }
 
-    /// What all blocks that wait for a variable agree on. At the end, headers are enough.
+    /// What all blocks that wait for a variable agree on. In the last pass, headers are enough.
     fn agreed(&mut self, number: u32, is_end: bool) -> Option<Term> {
         let blocks = self.waiting.get(&number)?.clone();
         let mark = self.terms.mark();
         let agreed = self.agreement(&blocks, is_end);
-        // What was bound to compare them is bound again when the variable is.
+        // Bindings made for the comparison are only undone if there is no agreement; otherwise the blocks that
+        // wait for them are woken.
         if agreed.is_none() {
             self.terms.undo(mark);
         } else {
@@ -91,7 +92,7 @@ impl Spread<'_> {
         if matches!(head, Head::Any | Head::Variable(_)) || self.hidden.contains_key(&head) {
             return None;
         }
-        // Nothing that waits may contradict it.
+        // No waiting block may contradict it.
         for &block in blocks {
             let (form, words) =
                 (self.image.forms[block as usize], self.image.words[block as usize]);

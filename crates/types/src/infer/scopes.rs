@@ -1,13 +1,14 @@
-//! What environments of closures and stacks of native code hold, by the variables that can be named there.
+//! The contents of closure environments and stacks in native code, by the variables in scope.
 //!
 //! The problem: native code does not say which variable is in which place.
 //!
-//! The idea: it is one of a few. An environment holds variables in whose scope its function is. A frame holds those in whose scope it calls
-//! from, or the result of an expression of its function. If only one of their types is such that what is held can be of it, and all that it
-//! leads to, it is of that type: told as inference.
+//! The idea: there are few possibilities. An environment holds variables in whose scope the function is. A
+//! frame holds variables in whose scope the call is, or the result of an expression of its function. If the
+//! block in the place, and everything that it points to, can be of the type of only one of them, it has that
+//! type. This is reported as inference.
 //!
-//! Types that fit anything, such as `'a` and abstract ones, are never found so, but leave nothing else to be found: what is held may be of
-//! them.
+//! Types that fit anything, such as `'a` and abstract types, are never concluded in this way, but they rule out
+//! all other conclusions: the block may be of such a type.
 
 use std::rc::Rc;
 
@@ -24,25 +25,25 @@ use super::terms::{Head, Scope, Term};
 use super::typing::Category;
 use super::units::plain;
 
-/// So far a block is followed to see whether it can be of a type.
+/// The maximum number of blocks followed to see whether a block can be of a type.
 const FAR_ENOUGH: usize = 300;
-/// So many of the blocks in one place of environments are followed.
+/// The maximum number of blocks followed for one field of a function's environments.
 const MOST_HELD: usize = 50;
-/// With more types than this in a place, none is found.
+/// With more candidate types than this, there is no conclusion.
 const MOST_TYPES: usize = 400;
-/// Blocks that are looked at in all: what takes longer stays unknown.
+/// The maximum number of blocks examined in all; what is left after that remains unknown.
 const MOST_STEPS: usize = 100_000_000;
-/// Steps from a type to what its value really is.
+/// The maximum number of steps from a type to the representation of its values.
 const STEPS: usize = 8;
 
-/// Types of what may be in a place.
+/// The candidate types of a place.
 type Types = Rc<[TypeId]>;
 
-/// What can be named where.
+/// What is in scope where.
 struct Scopes<'t> {
     variables: Map<UnitId, Vec<(&'t Variable, &'t Lines)>>,
     sites: Map<UnitId, Vec<&'t Site>>,
-    /// What was asked for.
+    /// Answers so far.
     known: Map<(Location, bool), Types>,
     steps: usize,
 }
@@ -63,8 +64,8 @@ impl<'t> Scopes<'t> {
         Scopes { variables, sites, known: Map::default(), steps: 0 }
     }
 
-    /// The types of what can be named at a line, and, if so asked, of what is computed in the function that it is in. If the line is not
-    /// known, it may be any.
+    /// The types of the variables in scope at a line and, if requested, of the expressions computed in the
+    /// function around it. If the line is unknown (0), all variables of the unit count.
     fn at(&self, unit: UnitId, file: &str, line: u32, with_results: bool) -> Vec<TypeId> {
         let variables = self.variables.get(&unit).map_or(&[][..], |all| all);
         let is_there = |lines: &Lines| {
@@ -78,7 +79,7 @@ impl<'t> Scopes<'t> {
             }
         }
         if with_results {
-            // Without a line, nobody knows whose results they would be.
+            // Without a line, the function is unknown.
             if line == 0 {
                 return Vec::new();
             }
@@ -97,7 +98,7 @@ impl<'t> Scopes<'t> {
 }
 
 impl<'t> Evidence<'_, 't> {
-    /// The types of what environments and stacks of native code hold, as far as only one is possible.
+    /// Finds the types of blocks in environments and on stacks of native code, where only one is possible.
     pub(crate) fn scopes(&mut self) {
         if self.units.is_bytecode {
             return;
@@ -144,7 +145,7 @@ impl<'t> Evidence<'_, 't> {
         let all: Vec<(FrameId, Pointer)> = roots.chain(suspended).collect();
         for (frame, target) in all {
             let block = number(target.block, self.spread.image).filter(|_| target.infix == 0);
-            // A function has its own environment there, which is no variable.
+            // A function has its own environment there, which is not a variable.
             let is_function =
                 |block: &u32| self.spread.image.forms[*block as usize].tag() == tag::CLOSURE;
             let block = block.filter(|block| self.is_open(*block) && !is_function(block));
@@ -157,7 +158,7 @@ impl<'t> Evidence<'_, 't> {
         }
     }
 
-    /// Whether a block's type is still to be found.
+    /// Whether a block's type is still unknown.
     pub(super) fn is_open(&self, block: u32) -> bool {
         let spread = &*self.spread;
         spread.typed(block).is_none()
@@ -166,7 +167,7 @@ impl<'t> Evidence<'_, 't> {
             && spread.image.forms[block as usize] != UNREAD
     }
 
-    /// Where a frame calls from, and the calls of functions that are inlined there.
+    /// The call sites of a frame: its own and those of the functions that are inlined there.
     fn inlined_at(&self, frame: FrameId) -> Vec<Location> {
         let frames = &self.tables.frames;
         let address = |at: usize| frames.get(at).map(|frame| frame.return_address);
@@ -175,7 +176,7 @@ impl<'t> Evidence<'_, 't> {
         let inlined = (0..frame.index()).rev().take_while(is_same);
         let inlined = inlined.take_while(|at| frames[*at].is_inlined);
         let around = (frame.index()..frames.len()).take_while(is_same);
-        // The frame itself is the first that is not inlined.
+        // The frame itself is the first one that is not inlined.
         let mut is_over = false;
         let around = around.take_while(|at| {
             let goes_on = !is_over;
@@ -185,7 +186,7 @@ impl<'t> Evidence<'_, 't> {
         inlined.chain(around).map(|at| frames[at].location).collect()
     }
 
-    /// The types of what may be in a place.
+    /// The candidate types of a place.
     fn types_at(&self, scopes: &mut Scopes<'t>, places: &[Location], with_results: bool) -> Types {
         let mut all: Vec<TypeId> = Vec::new();
         for &place in places {
@@ -204,7 +205,7 @@ impl<'t> Evidence<'_, 't> {
             if places.len() == 1 {
                 return types;
             }
-            // Of a place of which nothing is known, anything may be there.
+            // Where nothing is known, anything may be.
             if types.is_empty() {
                 return [].into();
             }
@@ -215,14 +216,14 @@ impl<'t> Evidence<'_, 't> {
         all.into()
     }
 
-    /// The unit that a function is in.
+    /// The unit that contains a function.
     pub(super) fn unit_of(&self, function: &str) -> Option<UnitId> {
         let function = plain(function);
         let ends = function.match_indices('.').map(|(at, _)| at);
         ends.filter_map(|end| self.units.used.get(&function[..end])).next_back().copied()
     }
 
-    /// The one of these types that all these blocks can be of.
+    /// The only one of these types that all these blocks can be of.
     fn only(
         &mut self,
         scopes: &mut Scopes<'t>,
@@ -245,7 +246,7 @@ impl<'t> Evidence<'_, 't> {
                 only = Some((of, closed));
             }
         }
-        // Whatever was not looked at to the end may fit, too.
+        // If the search was cut short, other types may fit, too.
         let (of, closed) = only.filter(|_| !is_over(scopes.steps))?;
         is_telling(self.spread, closed).then_some(of)
     }
@@ -259,12 +260,12 @@ impl<'t> Evidence<'_, 't> {
     }
 }
 
-/// Whether so much was looked at that nothing more is found.
+/// Whether the budget of steps is used up.
 pub(super) fn is_over(steps: usize) -> bool {
     steps > MOST_STEPS
 }
 
-/// Whether a block and what it leads to can be of a type.
+/// Whether a block and everything that it points to can be of a type.
 pub(super) fn can_be(spread: &mut Spread<'_>, block: u32, of: TypeId, steps: &mut usize) -> bool {
     let mark = spread.terms.mark();
     let term = spread.terms.instantiate(of, &mut Scope::fresh());
@@ -273,7 +274,7 @@ pub(super) fn can_be(spread: &mut Spread<'_>, block: u32, of: TypeId, steps: &mu
     can_be
 }
 
-/// Whether blocks can be told by a type: it is not one that fits anything.
+/// Whether a type can identify blocks, because it does not fit everything.
 fn is_telling(spread: &Spread<'_>, term: Term) -> bool {
     match spread.terms.head(term) {
         Head::Tuple | Head::Arrow(_) | Head::Package(..) | Head::Module(_) => true,
@@ -288,7 +289,7 @@ fn is_telling(spread: &Spread<'_>, term: Term) -> bool {
     }
 }
 
-/// Whether a block and what it leads to look as a type says.
+/// Whether a block and everything that it points to match a type.
 fn does_lead(spread: &mut Spread<'_>, block: u32, term: Term, steps: &mut usize) -> bool {
     let mut seen: Map<u32, ()> = Map::default();
     let mut next = vec![(block, term)];
@@ -323,11 +324,11 @@ fn does_lead(spread: &mut Spread<'_>, block: u32, term: Term, steps: &mut usize)
     true
 }
 
-/// What a type says of a block.
+/// What a type says about a block.
 enum Look {
-    /// It cannot be of it.
+    /// The block cannot be of the type.
     Clashes,
-    /// It can, and that is all that can be said.
+    /// It can, and nothing more is known.
     Ends,
     /// It can, and these are the types of its fields.
     Fields(Fields),
@@ -350,7 +351,7 @@ fn look(spread: &mut Spread<'_>, block: u32, term: Term) -> Look {
                 let (is_function, is_text) =
                     (matches!(spread.terms.head(term), Head::Arrow(_)), form.tag() == tag::STRING);
                 let agrees = |known| spread.terms.unify(term, known).is_ok();
-                // What it leads to is known, too.
+                // What it points to is known, too.
                 return match is_function || is_text || known.is_none_or(agrees) {
                     true => Look::Ends,
                     false => Look::Clashes,

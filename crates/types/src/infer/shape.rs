@@ -1,6 +1,8 @@
-//! What a type says of a block with a certain header: whether it can be one, and what its fields are then.
+//! What a type says about a block with a certain header: whether the block can be of the type, and the types of
+//! its fields.
 //!
-//! Answers are remembered by type, tag and size, so that a heap of a few thousand types costs a lookup per block.
+//! Answers are remembered by type, tag and size, so that a heap of a few thousand types costs one lookup per
+//! block.
 
 use std::rc::Rc;
 
@@ -15,28 +17,28 @@ use super::hash::Map;
 use super::image::Form;
 use super::terms::{Head, Scope, Term, Terms};
 
-/// Lazy values that are being forced, on OCaml 5.
+/// The tag of lazy values that are being forced, on OCaml 5.
 const FORCING: u8 = 244;
 
-/// Types whose values are something else: the standard library casts to and from them. Declared as variants and
-/// records, they would be conflicts.
+/// Types whose declarations are wrong: the standard library casts to and from them. Taken at their word, these
+/// variants and records would cause conflicts.
 const LIES: &[&str] = &["CamlinternalOO.item", "CamlinternalOO.t", "CamlinternalOO.obj"];
 
-/// What a type says of a block.
+/// What a type says about a block.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// It can be one.
+    /// The block can be of the type.
     Fits(Rc<Fit>),
-    /// It can, but then it is a value of this other type: what is unboxed, and lazy values that the collector
-    /// replaced by what they became.
+    /// It can, but then it is a value of this other type: for unboxed types, and for lazy values that the
+    /// collector replaced by their results.
     Becomes(Term),
     /// It cannot.
     Clashes,
-    /// The type is a variable that is not bound yet, or nothing.
+    /// The type is an unbound variable, or nothing.
     Waits,
 }
 
-/// A block that is what its type says.
+/// A block that matches its type.
 #[derive(Debug)]
 pub(crate) struct Fit {
     pub fields: Fields,
@@ -48,26 +50,26 @@ pub(crate) struct Fit {
 /// Types of fields.
 #[derive(Clone, Debug)]
 pub(crate) enum Fields {
-    /// There are none, or none that are known.
+    /// There are no fields, or no known ones.
     None,
-    /// All are of the same type.
+    /// All have the same type.
     Same(Term),
-    /// One after another; [`Term::NONE`] where it is not known.
+    /// One type each; [`Term::NONE`] where it is unknown.
     Each(Rc<[Term]>),
-    /// As the extension says that the first field points to.
+    /// Determined by the extension to which the first field points.
     Open,
-    /// As the integer says that is in the first field.
+    /// Determined by the integer in the first field.
     Cases,
-    /// Those of a module, as many as this.
+    /// Those of a module, of which there are this many.
     Module(LayoutId, u32),
 }
 
-/// Where names of fields are.
+/// Where the names of fields are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Nothing,
     Record(DeclarationId),
-    /// A constructor by its place in its declaration.
+    /// A constructor, by its index in its declaration.
     Constructor(DeclarationId, u32),
 }
 
@@ -82,18 +84,18 @@ pub(crate) enum Why {
     Extension,
     Case,
     Opaque,
-    /// A variable: existential, or of a functor's parameter, or not found out.
+    /// A variable: existential, or from a functor's parameter, or undetermined.
     Variable,
 }
 
-/// Shapes that were asked for.
+/// Shapes computed so far.
 pub(crate) struct Shapes {
     known: Map<(Term, Form, u32), Shape>,
-    /// What fits, but with variables of its own for each block: one of them.
+    /// Shapes that fit but have separate variables for each block: one example each.
     passing: Map<(Term, Form, u32), Rc<Fit>>,
-    /// For each identifier of custom blocks, the type of the language that it stands for.
+    /// For each identifier of custom blocks, the built-in type that it stands for.
     customs: Vec<Custom>,
-    /// Whether the tag of lazy values that are being forced means that.
+    /// Whether the tag of lazy values that are being forced has that meaning.
     has_forcing: bool,
 }
 
@@ -130,7 +132,7 @@ impl Shapes {
         self.customs.get(form.custom()?).copied()
     }
 
-    /// What a type says of a block. A constructor may tell what variables in the type are: then they are bound.
+    /// What a type says about a block. A constructor may determine variables of the type: then they are bound.
     #[inline]
     pub(crate) fn of(
         &mut self,
@@ -153,7 +155,7 @@ impl Shapes {
         shape
     }
 
-    /// All that fits so far, in order.
+    /// All shapes that fit so far, in order.
     pub(crate) fn fitting(&self) -> Vec<((Term, Form, u32), Rc<Fit>)> {
         let lasting = self.known.iter().filter_map(|(key, shape)| match shape {
             Shape::Fits(fit) => Some((*key, fit.clone())),
@@ -165,7 +167,7 @@ impl Shapes {
         all
     }
 
-    /// The second is whether all blocks that look like this one have the same answer.
+    /// The flag says whether all blocks of this form and size have the same answer.
     fn find(&self, terms: &mut Terms<'_>, term: Term, form: Form, words: u32) -> (Shape, bool) {
         let tag = form.tag();
         let shape = match terms.head(term) {
@@ -304,12 +306,12 @@ fn fits(fields: Fields, named: Named, why: Why) -> Shape {
     Shape::Fits(Rc::new(Fit { fields, named, why }))
 }
 
-/// Whether a block without fields fits.
+/// Whether a block without known fields fits.
 fn fits_if(does: bool) -> Shape {
     if does { fits(Fields::None, Named::Nothing, Why::Variable) } else { Shape::Clashes }
 }
 
-/// A module's block has the fields that the layout tells, or only those that others can see.
+/// A module's block has all fields of the layout, or only the public ones.
 fn module(layout: Option<&Layout>, id: LayoutId, tag: u8, words: u32) -> Shape {
     let Some(layout) = layout.filter(|_| tag == 0) else { return Shape::Clashes };
     let is_known = words as usize == layout.fields.len() || words == layout.public;
@@ -317,7 +319,7 @@ fn module(layout: Option<&Layout>, id: LayoutId, tag: u8, words: u32) -> Shape {
     fits(fields, Named::Nothing, Why::Module)
 }
 
-/// Whether an array of such may be one of floats.
+/// Whether an array of this element type may be a float array.
 fn may_be_float(terms: &Terms<'_>, element: Term) -> bool {
     let element = terms.shallow(element);
     match terms.head(element) {
@@ -342,8 +344,8 @@ fn instances(terms: &mut Terms<'_>, fields: &[Field], term: Term) -> Rc<[Term]> 
     fields.iter().map(|field| terms.instantiate(field.of, &mut scope)).collect()
 }
 
-/// The types of a constructor's arguments, and whether they are the same for all blocks of this type; `None` if the
-/// constructor makes values of another type.
+/// The types of a constructor's arguments, and whether they are the same for all blocks of this type; `None` if
+/// the constructor does not belong to this instance of the type.
 fn arguments(
     terms: &mut Terms<'_>,
     constructor: &Constructor,
@@ -356,7 +358,7 @@ fn arguments(
     made_by(terms, result, &fields, term)
 }
 
-/// The types of arguments of a constructor that says what it makes.
+/// The types of the arguments of a constructor with an explicit result type (GADT).
 pub(crate) fn made_by(
     terms: &mut Terms<'_>,
     result: &[TypeId],
@@ -369,7 +371,7 @@ pub(crate) fn made_by(
     let fields: Vec<_> = fields.iter().map(|&of| terms.instantiate(of, &mut scope)).collect();
     terms.unify_all(&pairs).ok()?;
     let is_open = |local: Term| matches!(terms.head(terms.shallow(local)), Head::Variable(_));
-    // Those of the type itself are older than those of the constructor, so that they are not bound to each other.
+    // Variables of the type are older than those of the constructor, so they are not bound to these.
     let is_lasting = !scope.locals().any(|local| terms.shallow(local) == local && is_open(local));
     let mut known = Map::default();
     let fields = fields.into_iter().map(|field| terms.resolve(field, &mut known)).collect();
@@ -381,7 +383,7 @@ pub(crate) fn module_fields(terms: &mut Terms<'_>, layout: &Layout, count: u32) 
     let fields = layout.fields.iter().take(count as usize);
     fields
         .map(|field| match &field.item {
-            // Variables in types of globals are those of polymorphic values.
+            // Variables in the types of globals are those of polymorphic values.
             ModuleItem::Value(of) => terms.instantiate(*of, &mut Scope::closed(&[])),
             ModuleItem::Module(layout) => terms.make(Head::Module(*layout), &[]),
             ModuleItem::Extension(_) | ModuleItem::Other(_) => Term::NONE,
@@ -389,7 +391,7 @@ pub(crate) fn module_fields(terms: &mut Terms<'_>, layout: &Layout, count: u32) 
         .collect()
 }
 
-/// The constructor and the fields of a block, as `named` tells.
+/// The constructor and the field names of a block.
 pub(crate) fn names(terms: &Terms<'_>, named: Named) -> (Option<Text>, Vec<Text>) {
     let of = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect();
     let kind =

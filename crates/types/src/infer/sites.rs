@@ -1,8 +1,8 @@
-//! From where a block was allocated to its type.
+//! From the location where a block was allocated to its type.
 //!
-//! A sample's innermost frame says file, line and characters; the table says what is allocated there. Several
-//! things may be: those that do not look like the block are left out, and if more than one type remains, none is
-//! taken.
+//! A sample's innermost frame has a file, a line and columns; the table lists what is allocated there. There
+//! may be several allocations: those that do not match the block are excluded, and if more than one type
+//! remains, none is chosen.
 
 use bactrian_snapshot::{Location, Names};
 
@@ -14,15 +14,15 @@ use super::shape::{Shape, Shapes};
 use super::terms::{Head, Scope, Term, Terms};
 use super::units::plain;
 
-/// Debug information and traces keep no more of a place than this; what is greater is this.
+/// Debug information and traces cap the numbers of a location at these limits.
 const MOST_START: u32 = (1 << 8) - 1;
 const MOST_END: u32 = (1 << 10) - 1;
 const LINES: u32 = 1 << 20;
-/// Where more is allocated than this, nobody can tell what.
+/// With more allocations at one location, nobody can tell which one it is.
 const MOST_AT_A_PLACE: usize = 4096;
 
-/// Primitives that allocate one block and return it, so that their result's type is the block's. Others may allocate
-/// more: what `caml_sys_argv` returns is an array, but its strings are allocated there, too.
+/// Primitives that allocate one block and return it, so that the block has the type of their result. Others may
+/// allocate more: `caml_sys_argv` returns an array, but its strings are allocated there, too.
 const RETURN_THEIR_BLOCK: &[&str] = &[
     // `ref`
     "%makemutable",
@@ -33,14 +33,14 @@ const RETURN_THEIR_BLOCK: &[&str] = &[
     "caml_array_create_float",
     "caml_floatarray_create",
     "caml_floatarray_make",
-    // `Array.sub`, `append`, `concat`: the elements are there already
+    // `Array.sub`, `append`, `concat`: the elements exist already
     "caml_array_sub",
     "caml_array_append",
     "caml_array_concat",
     "caml_floatarray_sub",
     "caml_floatarray_append",
     "caml_floatarray_concat",
-    // copies: as the original
+    // copies: same type as the original
     "caml_obj_dup",
     "%obj_dup",
     "caml_obj_with_tag",
@@ -51,7 +51,7 @@ const RETURN_THEIR_BLOCK: &[&str] = &[
     "caml_ephe_create",
 ];
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     file: u32,
@@ -67,13 +67,13 @@ pub(crate) enum Found {
     Scheme(TypeId),
     /// It is of this type.
     Term(Term),
-    /// There is more than one type it can have.
+    /// Several types are possible.
     Ambiguous,
-    /// The table knows nothing that looks like it there.
+    /// The table has nothing matching at this location.
     Nothing,
 }
 
-/// All sites, by place.
+/// All allocation sites, by location.
 pub(crate) struct Sites<'t> {
     table: &'t Table,
     files: Map<&'t str, u32>,
@@ -83,7 +83,7 @@ pub(crate) struct Sites<'t> {
 }
 
 impl<'t> Sites<'t> {
-    /// Of the units that are used.
+    /// The sites of the units that are used.
     pub(crate) fn new(table: &'t Table, is_used: &'t [bool]) -> Sites<'t> {
         let mut files: Map<&str, u32> = Map::default();
         let mut places: Map<Place, Vec<u32>> = Map::default();
@@ -96,7 +96,7 @@ impl<'t> Sites<'t> {
         Sites { table, files, places, is_used, found: Map::default() }
     }
 
-    /// The type of a block that was allocated at a place.
+    /// The type of a block that was allocated at a location.
     pub(crate) fn find(
         &mut self,
         location: Location,
@@ -150,7 +150,7 @@ impl<'t> Sites<'t> {
         }
     }
 
-    /// The sites at a place in a function that allocate blocks of this size.
+    /// The sites at a location in a function that allocate blocks of this size.
     pub(crate) fn sites_at(
         &self,
         (file, line, (start, end)): (&str, u32, (u32, u32)),
@@ -165,7 +165,7 @@ impl<'t> Sites<'t> {
         sites.filter(|site| site.words.is_none_or(|size| size == words)).collect()
     }
 
-    /// Those of the sites that are of the unit the function is in, if there are several units with such a file.
+    /// If several units have such a file, only the sites of the unit that contains the function.
     fn of_one_unit(&self, sites: &[u32], function: &str) -> Vec<u32> {
         let unit = |at: &u32| self.table.sites[*at as usize].unit;
         let is_used = |unit: UnitId| self.is_used.get(unit.index()) == Some(&true);
@@ -183,7 +183,7 @@ impl<'t> Sites<'t> {
     }
 }
 
-/// Whether a block of a type that is allocated at such a site is the site's.
+/// Whether a block allocated at such a site is certainly the site's value.
 pub(crate) fn is_certain(terms: &Terms<'_>, kind: SiteKind, name: &str, term: Term) -> bool {
     match kind {
         SiteKind::Constructor
@@ -202,7 +202,7 @@ pub(crate) fn is_certain(terms: &Terms<'_>, kind: SiteKind, name: &str, term: Te
     }
 }
 
-/// Whether blocks of a type can be told by their tag.
+/// Whether the tag identifies blocks of a type.
 fn is_by_tag(terms: &Terms<'_>, term: Term) -> bool {
     let builtin = terms.builtin(term);
     matches!(builtin, Some(Builtin::String | Builtin::Bytes | Builtin::Float))

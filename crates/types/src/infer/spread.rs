@@ -1,24 +1,27 @@
-//! How types get to blocks.
+//! How types reach blocks.
 //!
-//! The problem: a few blocks have known types (what globals hold, what was sampled), most have not. A block's type
-//! tells the types of its fields, and so of the blocks they point to.
+//! **The problem.** A few blocks have known types (those that globals hold, those that were sampled); most have
+//! not. A block's type determines the types of its fields, and thereby of the blocks they point to.
 //!
-//! The data: a term for each block (none yet, a variable, or a type that the block's header does not contradict),
-//! a list of blocks whose fields are still to be looked at, and for each variable the blocks that are of it.
+//! **The data.** A term for each block (none yet, a variable, or a type that the block's header does not
+//! contradict), a queue of blocks whose fields have not been processed yet, and for each variable the blocks of
+//! that type.
 //!
-//! The rules:
-//! - Hard facts come first: a type that does not fit a block's header is not given to it, but told as a conflict.
-//! - The first type stays, and evidence comes in order: globals, then samples, then inference. A later type that
-//!   agrees may add to it ([`Terms::unify`]); one that does not is told as a conflict and goes no further.
-//! - Constants in static data are shared by the compiler between all expressions that look alike, whatever their
-//!   types: so there, a second type is no conflict, and nothing is learnt from there being two, but that the
-//!   block is what both have in common. The same holds for the empty array and for functions, which may be
-//!   polymorphic.
-//! - A block that is reached as a variable waits until the variable is bound. What variables are is learnt from
-//!   two types of one block at once; and when all else is done, from the blocks that wait for them, if all of
-//!   them agree ([`Spread::pull`]): elements that are known tell what a list is a list of.
+//! **The rules.**
+//! - Hard facts come first: a type that contradicts a block's header is not assigned but reported as a
+//!   conflict.
+//! - The first type stays, and evidence comes in order: globals, then samples, then inference. A later type
+//!   that agrees may refine it ([`Terms::unify`]); one that disagrees is reported as a conflict and spreads no
+//!   further.
+//! - The compiler shares constants in static data between all expressions that look alike, whatever their
+//!   types. So there a second type is no conflict, and nothing is learnt from it except that the block has what
+//!   both types have in common. The same holds for the empty array and for functions, which may be polymorphic.
+//! - A block that is reached as a variable waits until the variable is bound. Bindings are learnt from two
+//!   types of the same block, and after everything else from the blocks that wait for the variable, if all of
+//!   them agree ([`Spread::pull`]): known elements determine the type of a list.
 //!
-//! Time is a constant for each pointer and each time a block's type gets better, which is rare and bounded.
+//! Time is constant for each pointer and for each refinement of a block's type; refinements are rare and
+//! bounded.
 
 use std::rc::Rc;
 
@@ -34,12 +37,12 @@ use super::shape::{Custom, Fields, Shape, Shapes, made_by, module_fields};
 use super::terms::{Head, Scope, Term, Terms};
 use super::typing::Category;
 
-/// Steps from a type to what its value really is, at most.
+/// The maximum number of steps from a type to the representation of its values.
 const STEPS: usize = 32;
-/// Conflicts that are kept.
+/// The maximum number of conflicts that are kept.
 pub(crate) const MOST_CONFLICTS: usize = 10_000;
 
-/// Where a type comes from, by number.
+/// Where a type comes from, as an index.
 pub(crate) type Origin = u32;
 
 /// No origin.
@@ -49,7 +52,7 @@ pub(crate) const NOWHERE: Origin = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clashing {
     pub block: u32,
-    /// [`Term::NONE`]: the header.
+    /// [`Term::NONE`] stands for the header.
     pub kept: (Term, Origin),
     pub other: (Term, Origin),
 }
@@ -62,27 +65,27 @@ pub(crate) struct Spread<'t> {
     pub of: Vec<Term>,
     pub origin: Vec<Origin>,
     queue: Vec<u32>,
-    /// Blocks that waited, and what they are to be given.
+    /// Blocks that no longer wait, and the types to assign to them.
     later: Vec<(u32, Term, Origin)>,
     pub(super) waiting: Map<u32, Vec<u32>>,
     pub extensions: Map<u32, ExtensionId>,
     pub conflicts: Vec<Clashing>,
     /// Blocks with conflicts.
     pub conflicted: Map<u32, ()>,
-    /// Types whose values may be there as values of another type.
+    /// Types whose values may appear as values of another type.
     pub(super) hidden: Map<Head, ()>,
-    /// How often a type may still get better.
+    /// How many more refinements are allowed.
     upgrades: usize,
     modules: Map<(LayoutId, u32), Rc<[Term]>>,
-    /// What blocks of some tags are for certain.
+    /// The types of blocks that are certain from their tags.
     float: Term,
     boxed: [(Builtin, Term); 3],
-    /// How each origin ranks, and blocks whose conflicts are between equals.
+    /// The rank of each origin, and blocks with conflicts between equal ranks.
     pub(super) ranks: Vec<Category>,
     pub distrusted: Map<u32, ()>,
-    /// Constants that have nothing in common with themselves.
+    /// Shared constants whose types have nothing in common.
     pub many: Map<u32, ()>,
-    /// Whether integers are known that say which case a polymorphic variant is.
+    /// Whether the integers that select cases of polymorphic variants are recorded.
     pub has_immediates: bool,
 }
 
@@ -142,7 +145,7 @@ impl<'t> Spread<'t> {
             match shape {
                 Shape::Fits(_) => return self.settle(block, term, origin),
                 Shape::Becomes(inner) => term = self.terms.shallow(inner),
-                // The empty array is one block for all.
+                // All empty arrays are the same block.
                 Shape::Clashes if words == 0 => return,
                 Shape::Clashes => return self.clash(block, (Term::NONE, NOWHERE), (term, origin)),
                 Shape::Waits => return,
@@ -150,7 +153,7 @@ impl<'t> Spread<'t> {
         }
     }
 
-    /// Gives a block a type that fits it.
+    /// Gives a block a type that matches its header.
     fn settle(&mut self, block: u32, term: Term, origin: Origin) {
         let at = block as usize;
         let old = self.of[at];
@@ -179,7 +182,7 @@ impl<'t> Spread<'t> {
                 }
                 self.wake();
             }
-            // What is bytes while it is filled may be a string from then on.
+            // A block may be bytes while it is filled and a string from then on.
             Err(_) if self.image.forms[at].tag() == tag::STRING => {}
             Err(_) => self.clash(block, (old, self.origin[at]), (term, origin)),
         }
@@ -190,7 +193,7 @@ impl<'t> Spread<'t> {
         matches!(self.shapes.of(&mut self.terms, term, form, words), Shape::Fits(_))
     }
 
-    /// Gives a second type to a block that may have many: it has what both have in common.
+    /// Gives a second type to a block that may have many: it keeps what both have in common.
     fn share(&mut self, block: u32, old: Term, term: Term) {
         if !self.is_shared(block) {
             return;
@@ -227,12 +230,12 @@ impl<'t> Spread<'t> {
         }
     }
 
-    /// Whether a block may have many types at once.
+    /// Whether a block may have several types at once.
     pub(super) fn is_shared(&self, block: u32) -> bool {
         self.image.words[block as usize] == 0 || self.image.is_static(block)
     }
 
-    /// Notes the blocks that waited for variables that are bound now.
+    /// Schedules the blocks that waited for variables that are bound now.
     pub(super) fn wake(&mut self) {
         if self.terms.mark() == 0 {
             return;
@@ -251,7 +254,7 @@ impl<'t> Spread<'t> {
         }
     }
 
-    /// Gives a variable a meaning, and those who wait for it an origin.
+    /// Binds a variable, and sets the origin of the blocks that wait for it.
     pub(super) fn bind(&mut self, number: u32, term: Term, origin: Origin) {
         let variable = self.terms.make(Head::Variable(number), &[]);
         if self.terms.unify(variable, term).is_ok() {
@@ -261,11 +264,11 @@ impl<'t> Spread<'t> {
         }
     }
 
-    /// Looks at the fields of all blocks that have types, until nothing changes.
+    /// Processes the fields of all blocks with types, until nothing changes.
     pub(crate) fn run(&mut self) {
         loop {
             if let Some((block, term, origin)) = self.later.pop() {
-                // It waits no longer, and what it waited for may turn out not to fit.
+                // It waits no longer, and the type may turn out not to match it.
                 let of = &mut self.of[block as usize];
                 if matches!(self.terms.head(*of), Head::Variable(_)) {
                     *of = Term::NONE;
@@ -279,7 +282,7 @@ impl<'t> Spread<'t> {
         }
     }
 
-    /// Gives types to what a block points to.
+    /// Gives types to the targets of a block's pointers.
     fn step(&mut self, block: u32) {
         let at = block as usize;
         let (form, words, origin) = (self.image.forms[at], self.image.words[at], self.origin[at]);
@@ -340,8 +343,8 @@ impl<'t> Spread<'t> {
         fields
     }
 
-    /// Notes which blocks are constructors of extensible types, in a module and those in it. So they are known before
-    /// their values are met.
+    /// Notes which blocks are constructors of extensible types, in a module and its submodules, so that they
+    /// are known before their values are reached.
     pub(crate) fn note_modules(&mut self, block: u32, layout: LayoutId) {
         let mut modules = vec![(block, layout)];
         let mut seen: Map<(u32, LayoutId), ()> = Map::default();
@@ -382,7 +385,7 @@ impl<'t> Spread<'t> {
         }
     }
 
-    /// Which constructor of an extensible type a block was made with, and the types of its arguments.
+    /// The extension constructor with which a block was made, and the types of its arguments.
     pub(crate) fn extension(
         &mut self,
         block: u32,
@@ -400,7 +403,7 @@ impl<'t> Spread<'t> {
         Some((id, fields))
     }
 
-    /// Which case a polymorphic variant is.
+    /// The case of a polymorphic variant.
     pub(crate) fn case(&self, block: u32, term: Term) -> Option<&'t Case> {
         let Kind::Cases { cases, is_closed } = &self.terms.declaration(term)?.kind else {
             return None;
@@ -408,13 +411,13 @@ impl<'t> Spread<'t> {
         if let Some(hash) = self.image.case(block) {
             return cases.iter().find(|case| case.hash == hash);
         }
-        // Without the integer, there must be one that it can be.
+        // Without the integer, there must be only one possible case.
         let mut with_argument = cases.iter().filter(|case| case.of.is_some());
         let only = with_argument.next().filter(|_| *is_closed)?;
         with_argument.next().is_none().then_some(only)
     }
 
-    /// What a block is for certain by its header alone, whatever is known besides.
+    /// The type that is certain from a block's header alone.
     pub(crate) fn by_header(&self, block: u32) -> Option<Term> {
         let form = self.image.forms[block as usize];
         let term = match form.tag() {
@@ -429,7 +432,7 @@ impl<'t> Spread<'t> {
         (term != Term::NONE && form != UNREAD).then_some(term)
     }
 
-    /// The type of a block, if it has one that is more than a variable.
+    /// The type of a block, if it is more than a variable.
     pub(crate) fn typed(&self, block: u32) -> Option<Term> {
         let term = self.terms.shallow(self.of[block as usize]);
         let is_type = !matches!(self.terms.head(term), Head::None | Head::Any | Head::Variable(_));
@@ -437,9 +440,9 @@ impl<'t> Spread<'t> {
     }
 }
 
-/// Types whose values may be there as something else: those that are unboxed are what they are made of, and a
-/// lazy value may be replaced by what it became. Where such a thing is reached as a variable, what the block is
-/// does not tell what the variable is.
+/// Types whose values may appear as something else: unboxed values are represented by their contents, and a
+/// lazy value may be replaced by its result. If such a value is reached as a variable, the block's type does
+/// not determine the variable.
 fn hidden_types(terms: &mut Terms<'_>) -> Map<Head, ()> {
     let table = terms.table;
     let is_lazy = |of: &Type| match of {

@@ -1,19 +1,19 @@
-//! Types as inference handles them: each kept once, without abbreviations, with variables that stand for what is
-//! still to be found out.
+//! Types as inference handles them: hash-consed, without abbreviations, and with variables for what is still
+//! unknown.
 //!
-//! A type of the table is a scheme; [`Terms::instantiate`] makes a term of it. Abbreviations are written out on the
-//! way, so that two terms without variables are the same type if they are the same number. Everything is
-//! bounded: a term that would be too deep is [`Term::ANY`], about which nothing is known.
+//! A type of the table is a scheme; [`Terms::instantiate`] makes a term of it. Abbreviations are expanded on
+//! the way, so that two terms without variables are the same type if and only if they are the same number.
+//! Everything is bounded: a term that would be too deep becomes [`Term::ANY`], about which nothing is known.
 
 use crate::{Builtin, Declaration, DeclarationId, Kind, LayoutId, Table, Text, Type, TypeId};
 
 use super::hash::Map;
 
-/// How deep terms can be, and how far abbreviations are followed.
+/// The maximum depth of terms and of expanded abbreviations.
 pub(crate) const DEEPEST: u8 = 80;
-/// How many types of the table one instance looks at, at most.
+/// The maximum number of types of the table that one instantiation visits.
 const FUEL: u32 = 20_000;
-/// How many variables there can be; what comes later is not followed.
+/// The maximum number of variables; beyond that, variables are not tracked.
 const MOST_VARIABLES: usize = 1 << 23;
 
 /// A type.
@@ -23,22 +23,22 @@ pub(crate) struct Term(u32);
 impl Term {
     /// No type at all.
     pub(crate) const NONE: Term = Term(0);
-    /// Some type, about which nothing is known or ever will be.
+    /// Some type about which nothing is or will be known.
     pub(crate) const ANY: Term = Term(1);
-    /// `string` or `bytes`: their blocks look the same.
+    /// `string` or `bytes`, whose blocks look the same.
     pub(crate) const TEXT: Term = Term(2);
 
     fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// A number that is different for different types.
+    /// A number that is unique for each type.
     pub(crate) fn number(self) -> u32 {
         self.0
     }
 }
 
-/// What a term is, apart from what it is made of.
+/// The top of a term, without its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Head {
     None,
@@ -47,15 +47,15 @@ pub(crate) enum Head {
     Variable(u32),
     Declared(DeclarationId),
     Tuple,
-    /// A function; the number is that of its label.
+    /// A function, with the number of its label.
     Arrow(u32),
-    /// A module as a value: the number of its name, and what is in it.
+    /// A first-class module: the number of its name, and its layout.
     Package(u32, LayoutId),
     /// The block of a module.
     Module(LayoutId),
     /// An object, by the number of its text.
     Object(u32),
-    /// Something that is not followed, by the number of its text.
+    /// A type that is not analysed, by the number of its text.
     Opaque(u32),
 }
 
@@ -72,23 +72,23 @@ struct Node {
 pub(crate) struct Scope<'p> {
     parameters: &'p [Term],
     locals: Vec<(u32, Term)>,
-    /// Whether other variables are new ones; or about nothing.
+    /// Whether other variables become fresh ones; otherwise nothing is known of them.
     is_fresh: bool,
     fuel: u32,
 }
 
 impl<'p> Scope<'p> {
-    /// Variables that are no parameters stand for types of which nothing will be known.
+    /// Variables that are not parameters stand for types of which nothing will be known.
     pub(crate) fn closed(parameters: &'p [Term]) -> Scope<'p> {
         Scope { parameters, locals: Vec::new(), is_fresh: false, fuel: FUEL }
     }
 
-    /// Variables that are no parameters stand for types that are to be found.
+    /// Variables that are not parameters stand for types to be inferred.
     pub(crate) fn fresh() -> Scope<'p> {
         Scope { parameters: &[], locals: Vec::new(), is_fresh: true, fuel: FUEL }
     }
 
-    /// The variables that were made.
+    /// The fresh variables.
     pub(crate) fn locals(&self) -> impl Iterator<Item = Term> + '_ {
         self.locals.iter().map(|&(_, term)| term)
     }
@@ -102,11 +102,11 @@ pub(crate) struct Terms<'t> {
     known: Map<(Head, Box<[Term]>), Term>,
     texts: Vec<Text>,
     text_numbers: Map<Text, u32>,
-    /// What variables are bound to, or [`Term::NONE`].
+    /// The terms to which variables are bound, or [`Term::NONE`].
     pub(super) bindings: Vec<Term>,
-    /// Variables that were bound and that nobody asked for yet.
+    /// Variables that were bound and not yet taken.
     pub(super) bound: Vec<u32>,
-    /// For types of the table without variables, their terms.
+    /// The terms of the table's types that contain no variables.
     closed: Vec<Term>,
     is_closed: Vec<bool>,
     /// Pairs without variables that were compared before.
@@ -160,23 +160,23 @@ impl<'t> Terms<'t> {
         &self.nodes[term.index()]
     }
 
-    /// What a term is; bound variables are what they are bound to only after [`Terms::shallow`].
+    /// The head of a term. Bound variables must be replaced by [`Terms::shallow`] first.
     pub(crate) fn head(&self, term: Term) -> Head {
         self.node(term).head
     }
 
-    /// What a term is made of.
+    /// The parts of a term.
     pub(crate) fn arguments(&self, term: Term) -> &[Term] {
         let node = self.node(term);
         &self.arguments[node.first as usize..][..node.count as usize]
     }
 
-    /// Whether there are no variables in it, bound or not.
+    /// Whether it contains no variables, bound or not.
     pub(crate) fn is_ground(&self, term: Term) -> bool {
         self.node(term).is_ground
     }
 
-    /// The term itself, or what it is bound to if it is a variable.
+    /// The term itself, or the term to which it is bound if it is a variable.
     #[inline]
     pub(crate) fn shallow(&self, mut term: Term) -> Term {
         while let Head::Variable(number) = self.nodes[term.index()].head {
@@ -196,7 +196,7 @@ impl<'t> Terms<'t> {
         }
     }
 
-    /// Which type of the language it is, if it is one that is not declared.
+    /// The built-in type that it is, if it is one.
     pub(crate) fn builtin(&self, term: Term) -> Option<Builtin> {
         match self.declaration(term)?.kind {
             Kind::Builtin(builtin) => Some(builtin),
@@ -219,7 +219,7 @@ impl<'t> Terms<'t> {
         number
     }
 
-    /// A new variable, or nothing if there are too many.
+    /// A fresh variable, or [`Term::ANY`] if there are too many.
     pub(crate) fn fresh(&mut self) -> Term {
         if self.bindings.len() >= MOST_VARIABLES {
             return Term::ANY;
@@ -297,7 +297,7 @@ impl<'t> Terms<'t> {
         term
     }
 
-    /// A declared type, or what it abbreviates.
+    /// A declared type, or its expansion if it is an abbreviation.
     fn apply(
         &mut self,
         id: DeclarationId,
@@ -306,7 +306,7 @@ impl<'t> Terms<'t> {
         depth: u8,
     ) -> Term {
         let declaration = self.table.declarations.get(id.index());
-        // Casts go through it: it says nothing.
+        // It is used for casts, so it carries no information.
         if declaration.is_some_and(|known| &*known.name == "Obj.t") {
             return Term::ANY;
         }
@@ -324,7 +324,8 @@ impl<'t> Terms<'t> {
         self.apply(id, arguments, &mut Scope::closed(&[]), 0)
     }
 
-    /// The term with all variables that are bound put in. `known` remembers, as long as nothing more is bound.
+    /// The term with all bound variables replaced. `known` is a cache that is valid until another variable is
+    /// bound.
     pub(crate) fn resolve(&mut self, term: Term, known: &mut Map<Term, Term>) -> Term {
         self.resolved(term, known, 0)
     }
@@ -349,7 +350,7 @@ impl<'t> Terms<'t> {
     }
 }
 
-/// For each type of a table, whether there are no variables in it.
+/// For each type of a table, whether it contains no variables.
 fn closed_types(table: &Table) -> Vec<bool> {
     let mut closed: Vec<bool> = Vec::with_capacity(table.types.len());
     for of in &table.types {

@@ -1,4 +1,4 @@
-//! The answer: a type for each block, where it comes from, and how much is known in all.
+//! The answer: a type for each block, where it comes from, and how much of the heap is known.
 
 use bactrian_snapshot::{BlockId, Snapshot};
 
@@ -11,7 +11,7 @@ use crate::{DeclarationId, Table, Text};
 pub struct ClassId(pub u32);
 
 impl ClassId {
-    /// The same number, to index with.
+    /// The same number as an index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -21,15 +21,15 @@ impl ClassId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {
-    /// From a global, step by step along pointers; or the block itself says it, as strings and floats do.
+    /// From a global, step by step along pointers; or from the block itself, as for strings and floats.
     Exact,
-    /// It was sampled when it was allocated, or something that points to it was.
+    /// The block, or another block that leads to it, was sampled when it was allocated.
     Sample,
-    /// Nothing else fits.
+    /// By inference: nothing else fits.
     Inference,
-    /// Only what its header says.
+    /// Only its header is known.
     TagOnly,
-    /// Nothing.
+    /// Nothing is known.
     Unknown,
 }
 
@@ -37,28 +37,28 @@ pub enum Category {
 pub const CATEGORIES: [Category; 5] =
     [Category::Exact, Category::Sample, Category::Inference, Category::TagOnly, Category::Unknown];
 
-/// A type that blocks have; or, where no type is known, what their headers say.
+/// A type of blocks; for blocks without a known type, a class by what their headers say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeClass {
-    /// The type as a person writes it; or as `closure`, `block of tag 3`.
+    /// The type in OCaml syntax; otherwise for example `closure`, `block of tag 3`.
     pub name: String,
     /// Whether `name` is a type.
     pub is_type: bool,
-    /// Whether there are variables in it.
+    /// Whether the type contains variables.
     pub is_polymorphic: bool,
-    /// The declaration, if the type is a declared one, in the table.
+    /// The declaration in the table, if the type is a declared one.
     pub declaration: Option<DeclarationId>,
-    /// What collection it is, if it is one.
+    /// The collection that it is, if any.
     pub collection: Option<Collection>,
-    /// The classes of its arguments; no block need be of them.
+    /// The classes of its arguments, even if no block is of them.
     pub arguments: Vec<ClassId>,
-    /// What its values are called that are not blocks, in order of the integers that stand for them.
+    /// The names of its immediate values, in order of the integers that represent them.
     pub constants: Vec<(i64, Text)>,
     /// Whether it is `char`.
     pub is_char: bool,
 }
 
-/// Collections of the standard library, and types like them.
+/// Collections of the standard library, and similar types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Collection {
     /// `list`
@@ -83,54 +83,54 @@ pub enum Collection {
     Seq,
 }
 
-/// A field of a block as its type tells it.
+/// A field of a block, according to its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldType {
     /// Its name; empty if it has none.
     pub name: Text,
-    /// The class of its type, if that is known; no block need be of it.
+    /// The class of its type if that is known, even if no block is of it.
     pub class: Option<ClassId>,
 }
 
-/// Two types for one block, or a type for a block that does not look like it.
+/// Two types for one block, or a type that contradicts a block's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The block.
     pub block: BlockId,
-    /// What it was found to be first. `None`: its header alone contradicts the other.
+    /// The type that was found first. `None` if the block's header alone contradicts the other.
     pub kept: Option<String>,
-    /// Where that came from.
+    /// Where that type came from.
     pub kept_origin: String,
-    /// What it was found to be as well.
+    /// The other type.
     pub other: String,
-    /// Where that came from.
+    /// Where the other type came from.
     pub other_origin: String,
     /// The block's tag.
     pub tag: u8,
-    /// Its size without its header.
+    /// Its size in words, without its header.
     pub words: u32,
 }
 
-/// How many blocks and words are known how well. Words are those of blocks with their headers.
+/// How many blocks and words are known how well. Words include headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// By category, in the order of [`CATEGORIES`]: blocks and words.
+    /// Blocks and words by category, in the order of [`CATEGORIES`].
     pub categories: [(u64, u64); 5],
-    /// Of those with a type: blocks and words whose type has variables in it.
+    /// Blocks and words with a type that contains variables.
     pub polymorphic: (u64, u64),
-    /// Why others have no type, most words first.
+    /// Why other blocks have no type, most words first.
     pub reasons: Vec<Reason>,
-    /// How many conflicts there were, also those that are not kept.
+    /// The number of conflicts, including those that are not kept.
     pub conflicts: u64,
 }
 
 impl Coverage {
-    /// Words in all.
+    /// All words.
     pub fn words(&self) -> u64 {
         self.categories.iter().map(|(_, words)| words).sum()
     }
 
-    /// Words of blocks whose type is known in some way.
+    /// Words of blocks that have a type, of whatever category.
     pub fn typed_words(&self) -> u64 {
         self.categories[..3].iter().map(|(_, words)| words).sum()
     }
@@ -139,15 +139,15 @@ impl Coverage {
 /// Why blocks have no type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// As `held by stacks only`.
+    /// The reason, such as `held by stacks only`.
     pub text: String,
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// How many words, with headers.
+    /// The number of words, headers included.
     pub words: u64,
 }
 
-/// What became of a module of the program.
+/// How a module of the program matches the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitStanding {
     /// The module, as the snapshot names it.
@@ -159,19 +159,19 @@ pub struct UnitStanding {
 /// Whether and how a module's types are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnitFate {
-    /// All of its fields are known.
+    /// All its fields are known.
     Whole,
-    /// Only those that others can see.
+    /// Only its public fields are known.
     Public,
-    /// Only what is allocated in it: its block has other fields than the table knows.
+    /// Only its allocation sites are used: its block has other fields than the table says.
     SitesOnly,
-    /// None: whether the table knows this version of it cannot be told.
+    /// Not used: there is no digest to compare.
     Unchecked,
-    /// None: the table knows nothing of it.
+    /// Not used: the table does not contain it.
     Missing,
-    /// None: the table knows another version of it.
+    /// Not used: the table contains another version of it.
     Stale,
-    /// None: the table knows several of this name.
+    /// Not used: the table contains several units of this name.
     Ambiguous,
 }
 
@@ -179,7 +179,7 @@ pub enum UnitFate {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
     pub constructor: Option<Text>,
-    /// Fields in order; if `is_repeated`, one that stands for all.
+    /// Fields in order; if `is_repeated`, a single one that stands for all.
     pub fields: Vec<FieldType>,
     pub is_repeated: bool,
 }
@@ -198,10 +198,10 @@ pub struct Typing {
     pub(crate) words: Vec<u32>,
     /// By class, form and size.
     pub(crate) outlines: Map<(u32, Form, u32), Outline>,
-    /// For blocks whose contents decide, in order of blocks.
+    /// For blocks that are described by their contents, in order of blocks.
     pub(crate) special: Vec<(u32, u32)>,
     pub(crate) contents: Vec<Outline>,
-    /// By class and what the contents say.
+    /// By class and key of the contents.
     pub(crate) content_numbers: Map<(u32, u32), u32>,
     pub(crate) conflicts: Vec<Conflict>,
     pub(crate) coverage: Coverage,
@@ -209,7 +209,7 @@ pub struct Typing {
 }
 
 impl Typing {
-    /// Finds the types of all blocks. Never fails: what is damaged or not known has no type.
+    /// Finds the types of all blocks. Never fails: damaged or unknown blocks have no type.
     pub fn infer(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Typing {
         super::answer::infer(table, snapshot, progress)
     }
@@ -219,7 +219,7 @@ impl Typing {
         &self.classes
     }
 
-    /// The class of a block. Blocks that are not there are of the class of those that could not be read.
+    /// The class of a block. Blocks that do not exist have the class of unreadable ones.
     pub fn class_of(&self, block: BlockId) -> ClassId {
         ClassId(self.class_of.get(block.index()).copied().unwrap_or(0))
     }
@@ -241,13 +241,13 @@ impl Typing {
         self.reasons.get(usize::from(reason)).map(String::as_str)
     }
 
-    /// Where a block's type comes from, as `global Main.table` or `sampled at main.ml:12`.
+    /// Where a block's type comes from, such as `global Main.table` or `sampled at main.ml:12`.
     pub fn origin(&self, block: BlockId) -> Option<&str> {
         let origin = *self.origin_of.get(block.index())?;
         self.origins.get(origin as usize).map(String::as_str)
     }
 
-    /// The constructor that a block was made with.
+    /// The constructor with which a block was made.
     pub fn constructor(&self, block: BlockId) -> Option<&str> {
         self.outline(block)?.constructor.as_deref()
     }
@@ -265,22 +265,22 @@ impl Typing {
         outline.fields.get(at)
     }
 
-    /// What collection the blocks of a class are, or are the heads of.
+    /// The collection that blocks of a class are, or are the heads of.
     pub fn collection(&self, class: ClassId) -> Option<Collection> {
         self.class(class)?.collection
     }
 
-    /// How well blocks are known.
+    /// How many blocks and words are known how well.
     pub fn coverage(&self) -> &Coverage {
         &self.coverage
     }
 
-    /// Conflicts, in the order in which they were found: the first 10,000. [`Coverage::conflicts`] counts all.
+    /// The first 10,000 conflicts, in the order in which they were found. [`Coverage::conflicts`] counts all.
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts
     }
 
-    /// What became of the program's modules.
+    /// How the program's modules match the table.
     pub fn units(&self) -> &[UnitStanding] {
         &self.units
     }

@@ -1,23 +1,23 @@
-//! Two types for one thing: whether they agree, and what both say together.
+//! Unification: whether two types for one block agree, and the type that combines both.
 //!
-//! What is bound while two types are compared stays bound only if they agree. Where the table knows less than the
-//! compiler did, types are not said to disagree: an abstract type may be any, functions are not looked
-//! into (a polymorphic one has many types), and so with objects and modules.
+//! Bindings made during a comparison stay only if the types agree. Where the table knows less than the compiler
+//! did, types do not count as disagreeing: an abstract type may be any type, and functions (a polymorphic one
+//! has many types), objects and modules are not analysed.
 
 use crate::{Case, Declaration, DeclarationId, Kind};
 
 use super::terms::{DEEPEST, Head, Scope, Term, Terms};
 
-/// Two types that nothing can have both of.
+/// No value can have both types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clash;
 
-/// How many parts are looked at before two types count as agreeing.
+/// The number of parts compared before two types count as agreeing.
 const FUEL: u32 = 5_000;
 
 impl Terms<'_> {
-    /// What has both of two types. Variables that are bound for it are told by [`Terms::take_bound`]; if the
-    /// types clash, all is as before.
+    /// The combination of two types. [`Terms::take_bound`] returns the variables that were bound for it; if the
+    /// types clash, everything is as before.
     pub(crate) fn unify(&mut self, a: Term, b: Term) -> Result<Term, Clash> {
         let before = self.bound.len();
         self.fuel = FUEL;
@@ -28,7 +28,7 @@ impl Terms<'_> {
         merged
     }
 
-    /// Two lists of types, each with the one in its place.
+    /// Unifies each pair of types.
     pub(crate) fn unify_all(&mut self, pairs: &[(Term, Term)]) -> Result<(), Clash> {
         let before = self.bound.len();
         for &(a, b) in pairs {
@@ -45,12 +45,12 @@ impl Terms<'_> {
         std::mem::take(&mut self.bound)
     }
 
-    /// A mark to go back to with [`Terms::undo`].
+    /// A mark for [`Terms::undo`].
     pub(crate) fn mark(&self) -> usize {
         self.bound.len()
     }
 
-    /// Forgets what was bound since a mark, if nobody took it.
+    /// Undoes bindings since a mark that were not taken.
     pub(crate) fn undo(&mut self, mark: usize) {
         while self.bound.len() > mark {
             if let Some(number) = self.bound.pop() {
@@ -87,7 +87,7 @@ impl Terms<'_> {
         if let Some(&known) = self.compared.get(&(a, b)) {
             return known.ok_or(Clash);
         }
-        // Recursive types are equal if nothing speaks against it.
+        // Recursive types are equal if nothing contradicts it.
         self.compared.insert((a, b), Some(a));
         let merged = self.structure(a, b, depth);
         if self.fuel > 0 {
@@ -149,7 +149,7 @@ impl Terms<'_> {
         }
     }
 
-    /// Polymorphic variants agree unless the argument of a case that both have clashes.
+    /// Polymorphic variants agree unless the argument of a common case clashes.
     fn cases(
         &mut self,
         (a, cases): (Term, &[Case]),
@@ -185,7 +185,7 @@ impl Terms<'_> {
         Ok(if merged == left && self.head(a) == head { a } else { self.make(head, &merged) })
     }
 
-    /// What two types have in common: where they differ, nothing.
+    /// What two types have in common; where they differ, nothing is known.
     pub(crate) fn in_common(&mut self, a: Term, b: Term) -> Term {
         self.fuel = FUEL;
         self.common(a, b, 0)
@@ -239,7 +239,7 @@ impl Terms<'_> {
         Ok(to)
     }
 
-    /// Whether a variable is in a term, or may be.
+    /// Whether a term contains a variable, or may contain it.
     fn occurs(&self, number: u32, term: Term, depth: u8, fuel: &mut u32) -> bool {
         let term = self.shallow(term);
         if self.is_ground(term) {

@@ -1,8 +1,8 @@
-//! Which units of a table are those of the program, and what they say of its modules' blocks.
+//! Which units of a table belong to the program, and what they say about its modules' blocks.
 //!
-//! A wrong unit would give wrong types to all that its globals hold. So one is used only if the program repeats its
-//! digest, and what it says of the module's block only if that has as many fields. A module of which the
-//! program says no digest, as in a stripped executable, has no types.
+//! A wrong unit would give wrong types to everything that its globals hold. So a unit is used only if the
+//! program contains its digest, and its layout only if the module's block has as many fields. A module without
+//! a digest in the program, as in a stripped executable, has no types.
 
 use bactrian_snapshot::{CodeKind, Module, RootKind, Snapshot};
 use std::borrow::Cow;
@@ -12,19 +12,19 @@ use crate::{Kind, LayoutId, Table, Unit, UnitId};
 use super::hash::Map;
 use super::typing::{UnitFate, UnitStanding};
 
-/// Parts of a name, as of `Stdlib.Map.t`, of which the first may be those of a unit.
+/// The maximum number of leading parts of a name, such as `Stdlib.Map.t`, that are tried as a unit's name.
 const MOST_PARTS: usize = 8;
 
-/// Units that are used.
+/// The units that are used.
 pub(crate) struct Units {
-    /// For each module of the snapshot: its layout and how many fields of it hold.
+    /// For each module of the snapshot its layout, and how many of the layout's fields exist.
     pub layouts: Vec<Option<(LayoutId, u32)>>,
     /// For each unit of the table, whether it is used.
     pub is_used: Vec<bool>,
-    /// Those, by their plain names.
+    /// The used units by their plain names.
     pub used: Map<String, UnitId>,
     pub standings: Vec<UnitStanding>,
-    /// Whether the program is bytecode: then a global is the block of a module itself, an exception of the language, or a
+    /// Whether the program is bytecode. Then a global is the block of a module, a predefined exception, or a
     /// constant.
     pub is_bytecode: bool,
 }
@@ -63,7 +63,7 @@ impl Units {
             // In bytecode, the only field is the module's block.
             let last = greatest[at].filter(|_| !units.is_bytecode);
             let fate = match (&fitting[..], candidates) {
-                // No module at all.
+                // Not a module.
                 (_, []) if units.is_bytecode && module.interface.is_none() => UnitFate::Whole,
                 (_, []) => UnitFate::Missing,
                 (&[unit], _) => {
@@ -82,7 +82,8 @@ impl Units {
         units
     }
 
-    /// With flambda, what a module holds may be on its own, as `Main.table`: hidden values of a module, which fares as that does.
+    /// With flambda, a module's hidden value may be a module of its own in the snapshot, such as `Main.table`.
+    /// It gets the standing of its module.
     fn parts(&mut self) {
         let fates: Map<String, UnitFate> =
             self.standings.iter().map(|unit| (unit.name.clone(), unit.fate)).collect();
@@ -94,7 +95,7 @@ impl Units {
         }
     }
 
-    /// Whether all modules of the program are known, so that what is not in the table is not there at all.
+    /// Whether all modules of the program are known, so that every declaration is in the table.
     pub(crate) fn is_closed(&self) -> bool {
         let is_known = |standing: &UnitStanding| {
             matches!(standing.fate, UnitFate::Whole | UnitFate::Public | UnitFate::SitesOnly)
@@ -102,8 +103,8 @@ impl Units {
         !self.standings.is_empty() && self.standings.iter().all(is_known)
     }
 
-    /// The table without what it says of how values look whose types are declared in units that are not those of the
-    /// program; `None` if there are none. Other units know of such types no more than their names.
+    /// The table without the representations of types declared in units that are not those of the program;
+    /// `None` if there are no such types. Other units only know the names of these types.
     pub(crate) fn believable(&self, table: &Table) -> Option<Table> {
         let is_other = |standing: &&UnitStanding| {
             matches!(standing.fate, UnitFate::Stale | UnitFate::Unchecked)
@@ -131,8 +132,8 @@ impl Units {
         Some(table)
     }
 
-    /// Uses a unit for a module, whose block has so many fields, if that is known, of which the last that points to
-    /// something is this.
+    /// Uses a unit for a module. `fields` is the number of fields of the module's block, if known; `last` is
+    /// the last of them that points to something.
     fn take(
         &mut self,
         table: &Table,
@@ -146,7 +147,7 @@ impl Units {
             return UnitFate::SitesOnly;
         };
         let layout = &table.layouts[layout_id.index()];
-        // In bytecode the number of fields is not known, and hidden ones are not there.
+        // In bytecode the number of fields is unknown, and there are no hidden ones.
         let count = fields.unwrap_or(layout.public);
         let is_whole = count as usize == layout.fields.len();
         if (!is_whole && count != layout.public) || last.is_some_and(|last| last >= count) {
@@ -157,20 +158,20 @@ impl Units {
     }
 }
 
-/// Whether a unit is what a module was made from; `None` if nothing tells.
+/// Whether a module was built from a unit; `None` if there is no digest to compare.
 fn fits(unit: &Unit, module: &Module) -> Option<bool> {
     let same = |one: Option<[u8; 16]>, other: Option<[u8; 16]>| Some(one? == other?);
     same(unit.implementation, module.implementation)
         .or_else(|| same(unit.interface, module.interface))
 }
 
-/// A unit's name without how it is mangled: `Stdlib__Map` and `Stdlib.Map` are the same.
+/// A unit's name without mangling: `Stdlib__Map` and `Stdlib.Map` become the same.
 pub(crate) fn plain(name: &str) -> String {
     name.replace("__", ".")
 }
 
-/// A unit, or something in it, as people write its name: `Stdlib__Map` is `Map`, `Dune__exe__Main.load` is `Main.load`,
-/// `Lib__Mod` is `Lib.Mod`. Other names stay as they are: those of files, of C.
+/// A unit, or something in it, as written in source code: `Stdlib__Map` is `Map`, `Dune__exe__Main.load` is
+/// `Main.load`, `Lib__Mod` is `Lib.Mod`. Other names, such as those of files and of C functions, are unchanged.
 pub fn written(name: &str) -> Cow<'_, str> {
     let (unit, rest) = name.split_at(name.find('.').unwrap_or(name.len()));
     if !unit.contains("__") || !unit.starts_with(|first: char| first.is_ascii_uppercase()) {

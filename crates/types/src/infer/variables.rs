@@ -1,8 +1,9 @@
-//! What environments of closures and stacks of bytecode hold, by the variables of the source that its debug information
-//! names.
+//! The contents of closure environments and stacks in bytecode, by the source variables in its debug
+//! information.
 //!
-//! Native code keeps all values of a module in the module's block. Bytecode keeps there only what others can see, and that only when the module has
-//! been initialised. Everything else is where it is used: in the environments of the module's functions, and on the stack.
+//! Native code keeps all values of a module in the module's block. Bytecode keeps only the public ones there,
+//! and only after the module was initialised. Everything else is where it is used: in the environments of the
+//! module's functions, and on the stack.
 
 use bactrian_snapshot::{RootKind, VariableId, Variables};
 
@@ -19,7 +20,7 @@ use super::units::plain;
 /// A variable of the snapshot that the table knows.
 struct Known<'t> {
     item: &'t ModuleItem,
-    /// Its type, if that is the same for all values of it.
+    /// Its type, if that is the same for all its values.
     term: Option<Term>,
     origin: Option<Origin>,
 }
@@ -28,7 +29,7 @@ struct Known<'t> {
 type KnownVariables<'t> = Map<u32, Known<'t>>;
 
 impl<'t> Evidence<'_, 't> {
-    /// The types of what variables hold.
+    /// The types of variables' values.
     pub(crate) fn variables(&mut self) {
         let Some(variables) = &self.tables.variables else { return };
         let mut known = self.known_variables(variables);
@@ -66,7 +67,7 @@ impl<'t> Evidence<'_, 't> {
         known
     }
 
-    /// What variables on stacks hold.
+    /// The values of variables on stacks.
     fn slots(&self, variables: &Variables) -> Vec<(u32, VariableId)> {
         let by_slot: Map<u64, VariableId> =
             variables.slots.iter().map(|known| (known.slot, known.variable)).collect();
@@ -83,7 +84,7 @@ impl<'t> Evidence<'_, 't> {
         found.collect()
     }
 
-    /// What variables in environments hold.
+    /// The values of variables in environments.
     fn closures(&self, variables: &Variables) -> Vec<(u32, VariableId)> {
         let image = self.spread.image;
         let mut by_code: Map<u32, Map<u32, VariableId>> = Map::default();

@@ -1,4 +1,4 @@
-//! Why blocks have no type: a reason for each, which is that of what holds it.
+//! Why blocks have no type. A block's reason is that of its holder.
 
 use bactrian_snapshot::{RootKind, Tables};
 
@@ -15,7 +15,7 @@ use super::units::Units;
 /// No reason.
 pub(crate) const NO_REASON: u16 = u16::MAX;
 
-/// Reasons, each kept once.
+/// Reasons, each stored once.
 #[derive(Default)]
 pub(crate) struct Reasons {
     pub texts: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// Finds why blocks have no types.
+    /// Finds out why blocks have no types.
     pub(crate) fn find(spread: &mut Spread<'_>, tables: &Tables, units: &Units) -> Reasons {
         let mut reasons = Reasons { of: vec![NO_REASON; spread.image.len()], ..Reasons::default() };
         let conflict = reasons.number("a conflict".to_owned());
@@ -60,7 +60,7 @@ impl Reasons {
         if let Some(&number) = self.numbers.get(&text) {
             return number;
         }
-        // Past so many, all are called the same.
+        // Beyond this number, all share one reason.
         if self.texts.len() >= usize::from(NO_REASON) - 1 {
             return 0;
         }
@@ -82,7 +82,7 @@ impl Reasons {
         }
     }
 
-    /// What a block without a type points to has no type for the same reason.
+    /// The targets of a block without a type have no type for the same reason.
     fn inherit(&mut self, spread: &Spread<'_>) {
         while let Some(block) = self.waiting.pop() {
             let reason = self.of[block as usize];
@@ -118,7 +118,7 @@ impl Reasons {
         }
     }
 
-    /// Fields of blocks with types that have none themselves.
+    /// Targets of fields without types, in blocks with types.
     fn fields(&mut self, spread: &mut Spread<'_>) {
         let closure = self.number("closure environments".to_owned());
         let mut known: Map<(Why, Option<DeclarationId>), u16> = Map::default();
@@ -162,7 +162,7 @@ impl Reasons {
     }
 
     fn roots(&mut self, spread: &Spread<'_>, tables: &Tables) {
-        // Closures that have no type have a known function; what is in them is not known all the same.
+        // The function of a closure without a type is known, but its contents are not.
         for root in &tables.roots {
             let text = match root.kind {
                 RootKind::Stack { .. } => "held by stacks only",

@@ -1,4 +1,4 @@
-//! Numbers of things, one type each, so that none is taken for another.
+//! Typed numbers, so that they cannot be confused.
 
 macro_rules! ids {
     ($($(#[$about:meta])* $name:ident)*) => {$(
@@ -7,7 +7,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The same number, to index with.
+            /// The same number as an index.
             pub fn index(self) -> usize {
                 self.0 as usize
             }

@@ -1,32 +1,32 @@
-//! What a table says, apart from how it is written down.
+//! The contents of a table, independent of their encoding.
 
 use std::sync::Arc;
 
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
-/// A text; those that are equal are kept once.
+/// A text; equal texts are stored once.
 pub type Text = Arc<str>;
 
 /// What the compiler knew of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The compiler's version, as `4.13.1`.
+    /// The compiler's version, such as `4.13.1`.
     pub compiler: Text,
-    /// Compilation units that were read.
+    /// The compilation units that were read.
     pub units: Vec<Unit>,
-    /// Types. Those that a type is made of have smaller numbers.
+    /// Types. The parts of a type have smaller numbers.
     pub types: Vec<Type>,
     /// Declarations of types. They may refer to each other in any order.
     pub declarations: Vec<Declaration>,
-    /// Constructors of extensible types, exceptions among them.
+    /// Constructors of extensible types, including exceptions.
     pub extensions: Vec<Extension>,
-    /// What is in the blocks of modules.
+    /// The contents of the blocks of modules.
     pub layouts: Vec<Layout>,
-    /// Where something may be allocated, in order of file, line and characters.
+    /// Where allocations may happen, in order of file, line and columns.
     pub sites: Vec<Site>,
     /// Variables that may hold blocks, in order of unit and stamp.
     pub variables: Vec<Variable>,
-    /// Functions that capture something.
+    /// Functions that capture variables.
     pub functions: Vec<Function>,
     /// Files that could not be read.
     pub failures: Vec<Failure>,
@@ -35,28 +35,28 @@ pub struct Table {
 /// A compilation unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unit {
-    /// Its name as the linker knows it, as `Stdlib__Map`.
+    /// Its name in the linker, such as `Stdlib__Map`.
     pub name: Text,
-    /// Its source file, as the compiler was given it.
+    /// Its source file, as it was passed to the compiler.
     pub source: Text,
     /// The `.cmt` file it was read from.
     pub file: Text,
-    /// The digest of its interface (`.cmi`), which a linked program repeats.
+    /// The digest of its interface (`.cmi`), which a linked program contains as well.
     pub interface: Option<[u8; 16]>,
-    /// The digest of its implementation (`.cmx`), if that file stood beside it.
+    /// The digest of its implementation (`.cmx`), if that file was beside the `.cmt` file.
     pub implementation: Option<[u8; 16]>,
-    /// What is in its module block.
+    /// The contents of its module block.
     pub layout: Option<LayoutId>,
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// A variable. In a declaration, those below its arity are its parameters; all others, and all in other places,
-    /// stand for some type that is the same wherever the number comes again in the same declaration, constructor,
-    /// site or field.
+    /// A variable. In a declaration, numbers below its arity are its parameters. All other variables, in
+    /// declarations and elsewhere, stand for some type, which is the same for each occurrence of the number in
+    /// the same declaration, constructor, site or field.
     Variable(u32),
-    /// A declared type with its arguments, as many as it has parameters.
+    /// A declared type with its arguments, one for each parameter.
     Constructed {
         /// The declaration.
         declaration: DeclarationId,
@@ -67,62 +67,62 @@ pub enum Type {
     Tuple(Vec<TypeId>),
     /// A function.
     Arrow {
-        /// Its label, as `~key` or `?key`; empty if there is none.
+        /// Its label, such as `~key` or `?key`; empty if there is none.
         label: Text,
-        /// What it is given.
+        /// The type of its argument.
         argument: TypeId,
-        /// What it returns.
+        /// The type of its result.
         result: TypeId,
     },
-    /// A module as a value.
+    /// A first-class module.
     Package {
-        /// Its module type as a person writes it.
+        /// Its module type in OCaml syntax.
         name: Text,
-        /// What is in its block.
+        /// The contents of its block.
         layout: LayoutId,
     },
-    /// An object, as a person writes its type.
+    /// An object, with its type in OCaml syntax.
     Object(Text),
-    /// A type that is not followed, as a person writes it.
+    /// A type that is not analysed, in OCaml syntax.
     Opaque(Text),
 }
 
 /// The declaration of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// What it is called by a person who uses it: `Ast.expr`, `Hashtbl.t`, `Map.Make(Text).t`; for polymorphic
-    /// variants, the type itself.
+    /// Its name as users write it: `Ast.expr`, `Hashtbl.t`, `Map.Make(Text).t`; for polymorphic variants, the
+    /// type itself.
     pub name: Text,
-    /// How many parameters it has.
+    /// The number of its parameters.
     pub arity: u32,
-    /// How its values look.
+    /// The representation of its values.
     pub kind: Kind,
-    /// If it comes from a functor that was applied: the declaration in the functor's body. There, what comes from the
-    /// functor's parameters are variables at and above the arity.
+    /// If it comes from a functor application, the declaration in the functor's body. In that one, types from
+    /// the functor's parameters are variables numbered from the arity on.
     pub generic: Option<DeclarationId>,
 }
 
-/// How values of a declared type look.
+/// The representation of a declared type's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is not known; the text says why, if there is a reason other than that it is abstract.
+    /// Unknown; the text gives the reason, if it is another one than that the type is abstract.
     Abstract(Text),
-    /// As those of another type.
+    /// That of another type.
     Alias(TypeId),
     /// Records.
     Record(Representation, Vec<Field>),
     /// Variants. If unboxed, there is one constructor with one argument, which is the value.
     Variant(Representation, Vec<Constructor>),
-    /// Polymorphic variants. If not closed, there may be cases that are not listed.
+    /// Polymorphic variants.
     Cases {
-        /// What is known of them.
+        /// The known cases.
         cases: Vec<Case>,
-        /// Whether these are all.
+        /// Whether these are all cases.
         is_closed: bool,
     },
     /// An extensible type: blocks of tag 0 whose first field is the constructor.
     Open,
-    /// A type of the language that is not declared anywhere.
+    /// A built-in type, which is not declared anywhere.
     Builtin(Builtin),
 }
 
@@ -131,7 +131,7 @@ pub enum Kind {
 pub enum Representation {
     /// In blocks.
     Boxed,
-    /// Not at all: the one field is the value.
+    /// Unboxed: the only field is the value.
     Unboxed,
     /// As an array of floats.
     Floats,
@@ -140,9 +140,9 @@ pub enum Representation {
 /// A field of a record, or an argument of a constructor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; empty for arguments of constructors that have none.
+    /// Its name; empty for constructor arguments without names.
     pub name: Text,
-    /// Whether it can be assigned.
+    /// Whether it is mutable.
     pub is_mutable: bool,
     /// Its type.
     pub of: TypeId,
@@ -157,8 +157,8 @@ pub struct Constructor {
     pub tag: u32,
     /// Its arguments.
     pub arguments: Vec<Field>,
-    /// For constructors that say what they construct (GADTs): the arguments of that type, as many as the
-    /// declaration has parameters. All variables are then the constructor's own.
+    /// For constructors with an explicit result type (GADTs): the arguments of that type, one for each
+    /// parameter of the declaration. All variables are then the constructor's own.
     pub result: Option<Vec<TypeId>>,
 }
 
@@ -167,16 +167,16 @@ pub struct Constructor {
 pub struct Case {
     /// Its name, without the backquote.
     pub name: Text,
-    /// The integer that stands for it.
+    /// The integer that represents it.
     pub hash: i32,
-    /// The type of its argument.
+    /// The type of its argument, if it has one.
     pub of: Option<TypeId>,
 }
 
-/// A type of the language that is not declared anywhere.
+/// A built-in type, which is not declared anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Builtin {
-    /// `int`, `char` and whatever else is never a block.
+    /// `int`, `char` and everything else that is never a block.
     Immediate,
     /// `string`
     String,
@@ -198,28 +198,28 @@ pub enum Builtin {
     Lazy,
 }
 
-/// A constructor of an extensible type. Its values are blocks of tag 0: the constructor itself, then arguments;
-/// without arguments, the constructor itself is the value.
+/// A constructor of an extensible type. Its values are blocks of tag 0 with the constructor itself followed by
+/// the arguments; without arguments, the constructor itself is the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// Its name as a person writes it, as `Unix.Unix_error`.
+    /// Its name in OCaml syntax, such as `Unix.Unix_error`.
     pub name: Text,
-    /// The type that is extended.
+    /// The type that it extends.
     pub extends: DeclarationId,
     /// The arguments of that type.
     pub result: Vec<TypeId>,
-    /// Its arguments.
+    /// The arguments of the constructor.
     pub arguments: Vec<Field>,
 }
 
-/// What is in the block of a module.
+/// The contents of a module's block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The module, as a person writes it.
+    /// The module, in OCaml syntax.
     pub name: Text,
-    /// Its fields in order.
+    /// Its fields, in order.
     pub fields: Vec<ModuleField>,
-    /// How many of them, from the first, others can see. The rest is there only in native code without flambda.
+    /// How many of them, from the first, are public. The others exist only in native code without flambda.
     pub public: u32,
 }
 
@@ -241,32 +241,32 @@ pub enum ModuleItem {
     Extension(ExtensionId),
     /// A module.
     Module(LayoutId),
-    /// Something else: `functor`, `class`, or why it is not known.
+    /// Something else: `functor`, `class`, or why it is unknown.
     Other(Text),
 }
 
-/// A place in a source file where something may be allocated.
+/// A source location where an allocation may happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The unit it is in.
+    /// The unit that contains it.
     pub unit: UnitId,
-    /// The file, as the compiler was given it.
+    /// The file, as it was passed to the compiler.
     pub file: Text,
-    /// The line.
+    /// The line, from 1.
     pub line: u32,
-    /// Characters from the start of that line to the beginning of the expression.
+    /// The column at which the expression begins, from 0.
     pub start: u32,
-    /// Characters from the start of that line to its end, even if that is on a later line.
+    /// The column at which it ends, counted from the start of the same line even if it ends on another.
     pub end: u32,
     /// What is allocated.
     pub kind: SiteKind,
-    /// The tag of the block, if there is only one it can have.
+    /// The tag of the block, if there is only one possible tag.
     pub tag: Option<u8>,
-    /// The size of the block without its header, if that is known.
+    /// The size of the block in words without its header, if it is known.
     pub words: Option<u32>,
     /// The type of the block.
     pub of: TypeId,
-    /// The constructor, or the primitive.
+    /// The name of the constructor or the primitive.
     pub name: Text,
 }
 
@@ -275,11 +275,11 @@ pub struct Site {
 pub enum SiteKind {
     /// A constructor with arguments.
     Constructor,
-    /// A record, also a changed copy of one.
+    /// A record, or a modified copy of one (`{ r with .. }`).
     Record,
     /// A tuple.
     Tuple,
-    /// An array that is written out.
+    /// An array literal.
     Array,
     /// A polymorphic variant with an argument.
     Case,
@@ -291,33 +291,34 @@ pub enum SiteKind {
     Lazy,
     /// An object.
     Object,
-    /// The block of a module, a functor's among them.
+    /// The block of a module, or of a functor.
     Module,
-    /// What a primitive returns. The type is that of its result, which may not be the only block that it allocates.
+    /// The result of a primitive. The type is that of the result, which may not be the only block that it
+    /// allocates.
     Primitive,
-    /// A function that is given some of its arguments.
+    /// A partial application.
     Partial,
-    /// Some other expression, which allocates if what is inlined or boxed there does. If a closure is allocated by a
-    /// call, it is not what the call returns, but a function that was given some of its arguments on the way.
+    /// Another expression, which allocates if something inlined or boxed in it does. If a call allocates a
+    /// closure, that is not the call's result but an intermediate partial application.
     Other,
 }
 
-/// A variable of the source.
+/// A source variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// The unit it is in.
+    /// The unit that contains it.
     pub unit: UnitId,
-    /// A number that no other variable of the unit has, as debug information of bytecode repeats it.
+    /// A stamp that is unique in the unit; debug information of bytecode contains it as well.
     pub stamp: u32,
     /// Its name.
     pub name: Text,
     /// What it is.
     pub item: ModuleItem,
-    /// Where it can be named; none: in all that follows in its module, which holds it.
+    /// Where it is in scope. None if that is the rest of its module, whose block holds it.
     pub scope: Option<Lines>,
 }
 
-/// Lines of the source in which a variable can be named.
+/// The lines of the source in which a variable is in scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
     /// The file.
@@ -330,10 +331,10 @@ pub struct Lines {
     pub of_parameter: bool,
 }
 
-/// A function of the source, by what it captures.
+/// A function of the source, with its captured variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The unit it is in.
+    /// The unit that contains it.
     pub unit: UnitId,
     /// The file.
     pub file: Text,
@@ -341,16 +342,16 @@ pub struct Function {
     pub first: u32,
     /// Its last one.
     pub last: u32,
-    /// What it captures, in the order in which its environment has it.
+    /// The captured variables, in the order of the environment.
     pub captured: Vec<Captured>,
 }
 
-/// A variable that a function captures.
+/// A captured variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
     /// Its name.
     pub name: Text,
-    /// Its type, if it is of use: not of integers and modules.
+    /// Its type, if it is useful: none for integers and modules.
     pub of: Option<TypeId>,
 }
 
@@ -359,6 +360,6 @@ pub struct Captured {
 pub struct Failure {
     /// The file.
     pub file: Text,
-    /// Why.
+    /// Why not.
     pub reason: Text,
 }

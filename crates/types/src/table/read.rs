@@ -1,4 +1,4 @@
-//! Reading tables. A table is used as a whole or not at all: all numbers in it are checked here, once.
+//! Reading tables. A table is used completely or not at all: all its numbers are checked here, once.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use super::model::{
 use super::wire::{Parse, Record, Source};
 use super::{DeclarationId, LayoutId, MAGIC, TypeId, UnitId, VERSION};
 
-/// Length of the magic number, the length of the rest and its checksum.
+/// Length of the header: magic number, the length of the rest, and its checksum.
 const HEADER: usize = MAGIC.len() + 8 + 4;
 
 /// Why a table of types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// It is something else.
+    /// The bytes are something else.
     NotATable,
-    /// It is of another version.
+    /// It is of an unsupported version.
     Version(u64),
-    /// It is cut: so many bytes are there, so many should be.
+    /// It is cut: the number of bytes, and the number that there should be.
     Cut(u64, u64),
-    /// It was changed since it was written.
+    /// It was changed after it was written.
     Changed,
-    /// It says something that makes no sense, at this byte.
+    /// Its contents make no sense at this byte offset, for this reason.
     Wrong(u64, &'static str),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Table {
-    /// Reads a table from the bytes of its file.
+    /// Parses the bytes of a table's file.
     pub fn read(bytes: &[u8]) -> Result<Table, Error> {
         if !bytes.starts_with(MAGIC) {
             return Err(Error::NotATable);
@@ -94,7 +94,7 @@ fn get(source: &mut Source<'_>) -> Parse<Table> {
     if source.left() == 0 { Ok(table) } else { Err("there is more than a table") }
 }
 
-/// Whether all numbers stand for something, and types are made of earlier ones.
+/// Checks that all numbers are valid and that types consist of earlier ones.
 fn check(table: &Table) -> Parse<()> {
     let checks = Checks { table };
     for (at, of) in table.types.iter().enumerate() {
@@ -140,7 +140,7 @@ impl Checks<'_> {
         there(id.index(), self.table.layouts.len(), "a layout that is not there")
     }
 
-    /// Whether a declared type has as many arguments as parameters.
+    /// Checks that a declared type has one argument for each parameter.
     fn applied(&self, id: DeclarationId, arguments: usize) -> Parse<()> {
         match self.table.declarations.get(id.index()) {
             Some(declaration) if declaration.arity as usize == arguments => Ok(()),

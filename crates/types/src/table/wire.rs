@@ -1,4 +1,4 @@
-//! How a table is written down: each record once, for reading and writing.
+//! The encoding of tables: one declaration per record, for reading and writing.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use super::model::{
 };
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
-/// Why bytes could not be read as what they should be.
+/// The result of decoding; the error says what is wrong.
 pub(crate) type Parse<T> = Result<T, &'static str>;
 
 const SHORT: &str = "it ends inside a record";
 
-/// Bytes that are read from the front. Texts that came before are referred to by their numbers.
+/// Bytes that are read from the front. Earlier texts are referred to by their numbers.
 pub(crate) struct Source<'a> {
     rest: &'a [u8],
     texts: Vec<Text>,
@@ -47,14 +47,14 @@ impl<'a> Source<'a> {
         Err("a number is longer than 63 bits")
     }
 
-    /// The number of items of a list, each of which takes a byte at least.
+    /// The number of items of a list, each of which takes at least one byte.
     fn count(&mut self) -> Parse<usize> {
         let count = usize::try_from(self.varint()?).map_err(|_| SHORT)?;
         if count <= self.left() { Ok(count) } else { Err("a list is longer than what is left") }
     }
 }
 
-/// Bytes that are written.
+/// Bytes that are being written.
 #[derive(Default)]
 pub(crate) struct Sink {
     pub bytes: Vec<u8>,
@@ -71,7 +71,7 @@ impl Sink {
     }
 }
 
-/// Something that a table is made of.
+/// A part of a table.
 pub(crate) trait Record: Sized {
     fn get(source: &mut Source<'_>) -> Parse<Self>;
     fn put(&self, sink: &mut Sink);
@@ -111,7 +111,7 @@ impl Record for bool {
     }
 }
 
-/// Hashes of cases: zigzag, so that negative ones are not longer than others.
+/// Hashes of cases, zigzag-coded so that negative ones are not longer.
 impl Record for i32 {
     fn get(source: &mut Source<'_>) -> Parse<i32> {
         let value = u32::get(source)?;
@@ -133,7 +133,8 @@ impl Record for [u8; 16] {
     }
 }
 
-/// 0, then length and bytes of a text that comes for the first time; or its number among those, from 1.
+/// 0, then the length and the bytes of a text that occurs for the first time; otherwise its number among the
+/// texts so far, from 1.
 impl Record for Text {
     fn get(source: &mut Source<'_>) -> Parse<Text> {
         match source.varint()? {
@@ -176,7 +177,7 @@ impl<T: Record> Record for Option<T> {
 impl<T: Record> Record for Vec<T> {
     fn get(source: &mut Source<'_>) -> Parse<Vec<T>> {
         let count = source.count()?;
-        // What is promised need not be believed: room for more comes when it is there.
+        // The announced number is not trusted: memory is allocated as items arrive.
         let mut items = Vec::with_capacity(count.min(1 << 12));
         for _ in 0..count {
             items.push(T::get(source)?);
@@ -191,7 +192,7 @@ impl<T: Record> Record for Vec<T> {
     }
 }
 
-/// Numbers of things are numbers.
+/// Typed numbers are encoded as numbers.
 macro_rules! ids {
     ($($name:ident)*) => {$(
         impl Record for $name {
@@ -209,7 +210,7 @@ macro_rules! ids {
 ids! { UnitId TypeId DeclarationId ExtensionId LayoutId }
 pub(crate) use ids;
 
-/// Structures are their fields one after another.
+/// A struct is the sequence of its fields.
 macro_rules! structures {
     ($($name:ident { $($field:ident),* })*) => {$(
         impl Record for $name {
@@ -243,7 +244,7 @@ structures! {
     Failure { file, reason }
 }
 
-/// Choices are a byte and what belongs to it.
+/// An enum is a byte, followed by the fields of the case.
 macro_rules! choices {
     ($($name:ident { $($number:literal $case:ident $(($($item:ident),*))? $({$($field:ident),*})?),* $(,)? })*) => {$(
         impl Record for $name {

@@ -1,11 +1,11 @@
-//! Writing tables. The helper in OCaml writes those of programs; here it is done for tests, and to join tables.
+//! Writing tables. The helper in OCaml writes those of programs; this is for tests and for merging tables.
 
 use super::model::Table;
 use super::wire::{Record, Sink};
 use super::{MAGIC, VERSION};
 
 impl Table {
-    /// The table as the bytes of a file.
+    /// Encodes the table as the bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut sink = Sink::default();
         sink.varint(VERSION);

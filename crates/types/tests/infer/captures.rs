@@ -1,11 +1,12 @@
-//! What environments of native code hold, by what functions capture.
+//! The contents of environments in native code, by what functions capture.
 
 use bactrian_snapshot::{BlockId, tag};
 use bactrian_types::{Category, TypeId};
 
 use crate::world::{Int, To, World, name};
 
-/// A world with two types that look alike, and a closure that holds a block of that look, a number, and another such block.
+/// A world with two types that look alike, and a closure that holds a block of that look, a number, and another
+/// such block.
 fn world() -> (World, [TypeId; 2], [u32; 2]) {
     let mut world = World::new();
     let fields = [("x", world.int), ("label", world.string)];
@@ -23,7 +24,7 @@ fn world() -> (World, [TypeId; 2], [u32; 2]) {
 fn the_order_tells_apart_what_looks_alike() {
     let (mut world, [point, page], [one, other]) = world();
     world.function((14, 16), &[Some(page), None, Some(point)]);
-    // Others are around it, or elsewhere, and capture more or less.
+    // Other functions are around it, or elsewhere, and capture more or less.
     world.function((10, 20), &[Some(point)]);
     world.function((30, 40), &[Some(point), None, Some(page)]);
     let typing = world.infer();
@@ -53,7 +54,7 @@ fn what_does_not_fit_is_not_it() {
     for block in blocks {
         assert_eq!(name(&typing, block), "block of tag 0");
     }
-    // So the other one is.
+    // Then the other function fits.
     world.function((15, 15), &[Some(point), None, Some(page)]);
     let typing = world.infer();
     assert_eq!(blocks.map(|block| name(&typing, block)), ["Main.point", "Main.page"]);

@@ -1,4 +1,4 @@
-//! Types of blocks of small programs that are written down by hand: one test for each rule.
+//! Types of blocks in small hand-written programs: one test for each rule.
 
 mod captures;
 mod nonsense;

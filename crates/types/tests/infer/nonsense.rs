@@ -1,4 +1,4 @@
-//! Programs and heaps that make no sense, decided by numbers. The fuzz target makes them too.
+//! Programs and heaps that make no sense, generated from numbers. The fuzz target generates them, too.
 
 use bactrian_snapshot::tag;
 use bactrian_types::{Case, Kind, ModuleItem, Representation, SiteKind, Type, TypeId};
@@ -7,13 +7,13 @@ use super::world::{Int, To, Value, World, constructor, named_fields};
 
 const TAGS: &[u8] = &[0, 0, 0, 0, 1, 2, 246, 247, 248, 250, 251, 252, 253, 254, 255];
 
-/// A program decided by numbers.
+/// A program generated from numbers.
 pub fn program(numbers: &[u32]) -> World {
     let mut numbers = numbers.iter().copied().cycle();
     let mut pick = move |below: usize| numbers.next().unwrap_or(0) as usize % below.max(1);
     let mut world = World::new();
     let first = world.table.declarations.len();
-    // Types that are made of each other in any way.
+    // Types that consist of each other in any way.
     for _ in 0..12 {
         let known = world.table.types.len();
         let of = |pick: &mut dyn FnMut(usize) -> usize| TypeId(pick(known) as u32);
@@ -39,7 +39,7 @@ pub fn program(numbers: &[u32]) -> World {
                 world.array(inner);
             }
             _ => {
-                // Also one that is declared later.
+                // Possibly one that is declared later.
                 let declaration = bactrian_types::DeclarationId((first + pick(8)) as u32);
                 let argument = of(&mut pick);
                 world.of(Type::Constructed { declaration, arguments: vec![argument] });

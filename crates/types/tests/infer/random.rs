@@ -1,4 +1,4 @@
-//! Heaps and programs that make no sense: inference comes to an end, and no block has a type that it cannot be.
+//! Heaps and programs that make no sense: inference terminates, and no block has an impossible type.
 
 use bactrian_snapshot::{BlockId, tag};
 use bactrian_types::{Collection, TypeClass};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::nonsense::program;
 
-/// Whether a block may be of the type that it is said to be, as far as its tag can tell.
+/// Whether a block may be of its reported type, as far as its tag can tell.
 fn is_possible(class: &TypeClass, tag: u8) -> bool {
     match (&*class.name, class.collection) {
         ("int", _) => false,

@@ -1,4 +1,4 @@
-//! What is told of a block, and what is not.
+//! What is concluded about a block, and what is not.
 
 use bactrian_snapshot::{BlockId, Module, ModuleId, Pointer, Root, RootKind, tag};
 use bactrian_types::{
@@ -94,7 +94,7 @@ fn two_types_for_one_block_are_a_conflict_and_the_better_known_stays() {
     assert_eq!(conflict.kept.as_deref(), Some("Main.one"));
     assert_eq!(conflict.other_origin, "sampled at main.ml:3");
     assert_eq!(typing.category(BlockId(block)), Category::Exact);
-    // Between equals, neither is believed.
+    // Between equal ranks, neither is believed.
     assert_eq!(typing.category(BlockId(third)), Category::Unknown);
 }
 
@@ -492,7 +492,7 @@ fn types_are_written_as_a_person_does() {
     );
 }
 
-/// A person that only the stack holds, with an address that was sampled; and what else there may be.
+/// A person held only by the stack, with an address that was sampled, and other declarations.
 fn person_on_stack(others: impl FnOnce(&mut World, bactrian_types::TypeId)) -> (World, u32) {
     let mut world = World::new();
     let address = world.record("Main.address", &[("street", world.string), ("number", world.int)]);
@@ -528,7 +528,7 @@ fn what_can_be_something_else_is_unknown() {
             name(&typing, person)
         );
     };
-    // A tuple of the same, with its parts known or not.
+    // A tuple with the same parts, known or not.
     unknown(|world, address| {
         world.of(Type::Tuple(vec![world.string, address, world.int]));
     });
@@ -536,7 +536,7 @@ fn what_can_be_something_else_is_unknown() {
         let a = world.variable(0);
         world.of(Type::Tuple(vec![a, address, a]));
     });
-    // A type of which nothing is known.
+    // A type about which nothing is known.
     unknown(|world, _| {
         let a = world.variable(0);
         let fields = named_fields(&[("x", a), ("y", a), ("z", world.int)]);

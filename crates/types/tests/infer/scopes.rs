@@ -1,4 +1,4 @@
-//! What frames and environments of native code hold, by what can be named there.
+//! The contents of frames and environments of native code, by what is in scope.
 
 use bactrian_snapshot::{BlockId, tag};
 use bactrian_types::{Category, Kind, SiteKind, Type};
@@ -15,7 +15,7 @@ fn a_frame_holds_the_only_variable_that_it_can_be() {
     let text = world.text();
     let block = world.block(0, &[Int(1), To(text)]);
     let list = world.cells(&[text]);
-    // Nothing that can be named there looks like this.
+    // No variable in scope looks like this.
     let triple = world.block(0, &[Int(1), Int(2), Int(3)]);
     let elsewhere = world.block(0, &[Int(1), To(text)]);
     for block in [block, list, triple] {
@@ -109,7 +109,7 @@ fn all_environments_of_a_function_hold_the_same() {
     let mut world = World::new();
     let pair = world.of(Type::Tuple(vec![world.int, world.string]));
     let texts = world.list(world.string);
-    // The line of the function is not known: it may be any.
+    // The line of the function is unknown, so it may be any line.
     world.local(pair, (10, 20), true);
     world.local(texts, (30, 40), true);
     let text = world.text();

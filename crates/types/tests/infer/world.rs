@@ -1,4 +1,4 @@
-//! Programs written down by hand: what the compiler knew of them, and their heaps.
+//! Hand-written programs: what the compiler knew of them, and their heaps.
 
 use bactrian_snapshot::{
     BlockId, Code, CodeId, Columns, CustomId, Frame, FrameId, GroupBuilder, Info, Location, Module,
@@ -131,7 +131,7 @@ impl World {
         self.named(self.lazy, &[of])
     }
 
-    /// A block; its number.
+    /// Adds a block and returns its number.
     pub fn block(&mut self, tag: u8, fields: &[Value]) -> u32 {
         self.blocks.push((tag, fields.to_vec()));
         self.blocks.len() as u32 - 1
@@ -141,7 +141,7 @@ impl World {
         self.block(tag::STRING, &[Int(0)])
     }
 
-    /// A list of these blocks; its first cell.
+    /// Adds a list of these blocks and returns its first cell.
     pub fn cells(&mut self, elements: &[u32]) -> u32 {
         let mut rest = Int(0);
         for &element in elements.iter().rev() {
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// A field of `Main` that holds a block.
+    /// Adds a field of `Main` that holds a block.
     pub fn global(&mut self, name: &str, item: ModuleItem, block: u32) {
         let layout = &mut self.table.layouts[0];
         layout.fields.push(ModuleField { name: name.into(), item });
@@ -168,13 +168,13 @@ impl World {
         self.global(name, ModuleItem::Value(of), block);
     }
 
-    /// A slot on the stack that holds a block.
+    /// Adds a stack slot that holds a block.
     pub fn stack(&mut self, block: u32) {
         let kind = RootKind::Stack { thread: ThreadId(0), frame: None, slot: 0 };
         self.tables.roots.push(Root { kind, target: Pointer::to(BlockId(block)) });
     }
 
-    /// A variable that can be named from a line to another, in a function whose parameter it is or not.
+    /// Adds a variable that is in scope from one line to another, possibly the parameter of a function.
     pub fn local(&mut self, of: TypeId, (first, last): (u32, u32), of_parameter: bool) {
         let stamp = self.table.variables.len() as u32;
         self.table.variables.push(Variable {
@@ -186,7 +186,7 @@ impl World {
         });
     }
 
-    /// A function from a line to another, and the types of what it captures.
+    /// Adds a function from one line to another, with the types of its captured variables.
     pub fn function(&mut self, (first, last): (u32, u32), captured: &[Option<TypeId>]) {
         let one = |(at, of): (usize, &Option<TypeId>)| Captured {
             name: format!("v{at}").into(),
@@ -201,7 +201,7 @@ impl World {
         });
     }
 
-    /// A frame that calls from a line and holds a block.
+    /// Adds a frame that calls from a line and holds a block.
     pub fn frame(&mut self, line: u32, block: u32) {
         let file = self.tables.names.add("main.ml");
         let function = self.tables.names.add("Main.f");
@@ -213,7 +213,7 @@ impl World {
         self.tables.roots.push(Root { kind, target: Pointer::to(BlockId(block)) });
     }
 
-    /// Something that is allocated on a line.
+    /// Adds an allocation site on a line.
     pub fn site(&mut self, line: u32, kind: SiteKind, shape: (u8, u32), of: TypeId, name: &str) {
         self.table.sites.push(Site {
             unit: UnitId(0),
@@ -229,11 +229,11 @@ impl World {
         });
     }
 
-    /// A block that was sampled on a line. To be called in order of blocks.
+    /// Adds a sample of a block on a line. Call this in order of blocks.
     pub fn sample(&mut self, line: u32, block: u32) {
         let file = self.tables.names.add("main.ml");
         let function = self.tables.names.add("Main.f");
-        // Debug information does not go further.
+        // Debug information is capped at this column.
         let location = Location { function, file, line, start_char: 4, end_char: 1023 };
         self.tables.stacks.push(StackNode { caller: None, location });
         let stack = Some(StackId(self.tables.stacks.len() as u32 - 1));
@@ -246,7 +246,7 @@ impl World {
         Snapshot::from_bytes(self.bytes(constants)).expect("a snapshot")
     }
 
-    /// Its file.
+    /// The bytes of its file.
     pub fn bytes(&mut self, constants: u32) -> Vec<u8> {
         let name = self.tables.names.add("Main.f");
         let file = self.tables.names.add("main.ml");

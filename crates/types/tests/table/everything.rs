@@ -1,4 +1,4 @@
-//! A table with something of every kind in it. The fuzz seeds are made of it too.
+//! A table with something of every kind. The fuzz seeds are made from it, too.
 
 use bactrian_types::{
     Builtin, Captured, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId,
@@ -14,7 +14,7 @@ fn declaration(name: &str, arity: u32, kind: Kind) -> Declaration {
     Declaration { name: name.into(), arity, kind, generic: None }
 }
 
-/// A table with something of every kind in it.
+/// A table with something of every kind.
 pub fn everything() -> Table {
     let constructor = |name: &str, arguments, result| Constructor {
         name: name.into(),

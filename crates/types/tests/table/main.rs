@@ -1,4 +1,4 @@
-//! Tables of types: what is written comes back, and what is damaged is told, not read.
+//! Tables of types: they read back as written, and damaged ones are rejected.
 
 mod everything;
 
