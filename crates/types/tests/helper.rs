@@ -133,7 +133,7 @@ fn fields(table: &Table, layout: &Layout) -> Vec<String> {
 }
 
 #[test]
-fn what_an_interface_hides_comes_after_what_it_shows() {
+fn hidden_fields_come_after_public_ones() {
     for compiler in BOTH {
         let table = table(compiler);
         let layout = layout(&table, "Types_zoo_store");
@@ -164,7 +164,7 @@ fn what_an_interface_hides_comes_after_what_it_shows() {
 }
 
 #[test]
-fn globals_have_the_types_that_a_person_would_write() {
+fn globals_have_the_types_of_the_source() {
     let expected = [
         "tree: string Types_zoo.tree",
         "wrapped: Types_zoo.wrapped",
@@ -420,7 +420,7 @@ fn a_damaged_file_does_not_stop_the_rest() {
 }
 
 #[test]
-fn units_of_the_same_name_are_told_apart_and_dunes_folders_are_known() {
+fn units_of_the_same_name_are_distinguished_in_dunes_folders() {
     for compiler in BOTH {
         let work = tempfile::tempdir().expect("a folder");
         let root = work.path().join("same");

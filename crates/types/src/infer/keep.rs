@@ -291,7 +291,7 @@ mod tests {
     use crate::DeclarationId;
 
     #[test]
-    fn what_is_kept_comes_back() {
+    fn cached_types_round_trip() {
         let class = |name: &str, collection| TypeClass {
             name: name.to_owned(),
             is_type: true,

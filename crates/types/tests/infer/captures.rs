@@ -21,7 +21,7 @@ fn world() -> (World, [TypeId; 2], [u32; 2]) {
 }
 
 #[test]
-fn the_order_tells_apart_what_looks_alike() {
+fn capture_order_distinguishes_types_that_look_alike() {
     let (mut world, [point, page], [one, other]) = world();
     world.function((14, 16), &[Some(page), None, Some(point)]);
     // Other functions are around it, or elsewhere, and capture more or less.
@@ -35,7 +35,7 @@ fn the_order_tells_apart_what_looks_alike() {
 }
 
 #[test]
-fn of_two_functions_that_fit_none_is_believed() {
+fn two_fitting_functions_give_no_conclusion() {
     let (mut world, [point, page], blocks) = world();
     world.function((14, 16), &[Some(page), None, Some(point)]);
     world.function((15, 15), &[Some(point), None, Some(page)]);
@@ -46,7 +46,7 @@ fn of_two_functions_that_fit_none_is_believed() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_it() {
+fn functions_that_do_not_fit_are_ruled_out() {
     let (mut world, [point, page], blocks) = world();
     let list = world.list(world.float);
     world.function((14, 16), &[Some(list), None, Some(point)]);
@@ -61,7 +61,7 @@ fn what_does_not_fit_is_not_it() {
 }
 
 #[test]
-fn fields_that_are_not_told_apart_are_left_out() {
+fn far_fields_are_ignored() {
     let mut world = World::new();
     let fields = [("x", world.int), ("label", world.string)];
     let (point, page) = (world.record("Main.point", &fields), world.record("Main.page", &fields));

@@ -24,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
-    fn nonsense_comes_to_an_end(numbers in prop::collection::vec(any::<u32>(), 50..300), constants in 0_u32..10) {
+    fn inference_terminates_on_nonsense(numbers in prop::collection::vec(any::<u32>(), 50..300), constants in 0_u32..10) {
         let mut world = program(&numbers);
         let snapshot = world.snapshot(constants);
         let typing = bactrian_types::Typing::infer(&world.table, &snapshot, &mut |_| {});

@@ -9,7 +9,7 @@ use bactrian_types::{
 use crate::world::{Int, To, World, constructor, name, named_fields};
 
 #[test]
-fn types_go_from_globals_along_pointers() {
+fn types_spread_from_globals_along_pointers() {
     let mut world = World::new();
     let texts = world.list(world.string);
     let person = world.record("Main.person", &[("name", world.string), ("friends", texts)]);
@@ -50,7 +50,7 @@ fn abbreviations_are_written_out() {
 }
 
 #[test]
-fn an_abbreviation_of_itself_ends() {
+fn cyclic_abbreviation_terminates() {
     let mut world = World::new();
     let next = bactrian_types::DeclarationId(world.table.declarations.len() as u32);
     let of = world.of(Type::Constructed { declaration: next, arguments: Vec::new() });
@@ -120,7 +120,7 @@ fn constants_are_what_all_that_share_them_have_in_common() {
 }
 
 #[test]
-fn constructors_that_say_what_they_make_tell_what_is_in_them() {
+fn gadt_constructors_determine_their_fields() {
     let mut world = World::new();
     let a = world.variable(0);
     let next = bactrian_types::DeclarationId(world.table.declarations.len() as u32);
@@ -188,7 +188,7 @@ fn unboxed_types_are_what_is_in_them() {
 }
 
 #[test]
-fn polymorphic_variants_are_told_by_their_integer() {
+fn polymorphic_variants_are_recognised_by_their_integer() {
     let mut world = World::new();
     let case = |name: &str, hash, of| Case { name: name.into(), hash, of };
     let cases = vec![
@@ -214,7 +214,7 @@ fn polymorphic_variants_are_told_by_their_integer() {
 }
 
 #[test]
-fn exceptions_are_told_by_their_constructor() {
+fn exceptions_are_recognised_by_their_constructor() {
     let mut world = World::new();
     let exn = world.declare("exn", 0, Kind::Open);
     let of = world.named(exn, &[]);
@@ -272,7 +272,7 @@ fn a_unit_of_another_build_is_not_used() {
 }
 
 #[test]
-fn a_value_that_flambda_put_beside_its_module_fares_as_that() {
+fn flambda_value_gets_the_standing_of_its_module() {
     let mut world = World::new();
     let text = world.text();
     let block = world.cells(&[text]);
@@ -289,7 +289,7 @@ fn a_value_that_flambda_put_beside_its_module_fares_as_that() {
 }
 
 #[test]
-fn a_module_with_other_fields_tells_nothing_of_them() {
+fn module_with_other_fields_gives_them_no_types() {
     let mut world = World::new();
     let text = world.text();
     let block = world.cells(&[text]);
@@ -302,7 +302,7 @@ fn a_module_with_other_fields_tells_nothing_of_them() {
 }
 
 #[test]
-fn samples_tell_what_stacks_hold_and_elements_tell_what_lists_are() {
+fn samples_type_stack_blocks_and_elements_type_lists() {
     let mut world = World::new();
     let person = world.record("Main.person", &[("name", world.string), ("age", world.int)]);
     let a = world.variable(0);
@@ -325,7 +325,7 @@ fn samples_tell_what_stacks_hold_and_elements_tell_what_lists_are() {
 }
 
 #[test]
-fn elements_that_disagree_tell_nothing() {
+fn disagreeing_elements_give_no_conclusion() {
     let mut world = World::new();
     let person = world.record("Main.person", &[("name", world.string), ("age", world.int)]);
     let a = world.variable(0);
@@ -347,7 +347,7 @@ fn elements_that_disagree_tell_nothing() {
 }
 
 #[test]
-fn what_may_have_been_lazy_does_not_tell_what_a_variable_is() {
+fn possible_lazy_values_do_not_bind_variables() {
     let mut world = World::new();
     let person = world.record("Main.person", &[("name", world.string), ("age", world.int)]);
     world.lazy(person);
@@ -365,7 +365,7 @@ fn what_may_have_been_lazy_does_not_tell_what_a_variable_is() {
 }
 
 #[test]
-fn headers_tell_what_variables_are_at_the_end() {
+fn headers_bind_variables_at_the_end() {
     let mut world = World::new();
     let a = world.variable(0);
     let of = world.list(a);
@@ -383,7 +383,7 @@ fn headers_tell_what_variables_are_at_the_end() {
 }
 
 #[test]
-fn places_with_several_types_tell_nothing() {
+fn sites_with_several_types_give_no_conclusion() {
     let mut world = World::new();
     let one = world.record("Main.one", &[("a", world.int)]);
     let other = world.record("Main.other", &[("a", world.int)]);
@@ -417,7 +417,7 @@ fn primitives_count_only_if_they_return_what_they_allocate() {
 }
 
 #[test]
-fn instances_of_functors_are_told_apart_and_say_more_than_their_body() {
+fn functor_instances_are_distinguished_and_refine_their_body() {
     let mut world = World::new();
     let a = world.variable(0);
     let key = world.variable(1);
@@ -451,7 +451,7 @@ fn instances_of_functors_are_told_apart_and_say_more_than_their_body() {
 }
 
 #[test]
-fn custom_blocks_are_what_their_identifier_says() {
+fn custom_blocks_are_recognised_by_their_identifier() {
     let mut world = World::new();
     let boxed = world.declare("int32", 0, Kind::Builtin(Builtin::Int32));
     let of = world.named(boxed, &[]);
@@ -472,7 +472,7 @@ fn custom_blocks_are_what_their_identifier_says() {
 }
 
 #[test]
-fn types_are_written_as_a_person_does() {
+fn types_are_printed_in_ocaml_syntax() {
     let mut world = World::new();
     let arrow = |world: &mut World, label: &str, argument, result| {
         world.of(Type::Arrow { label: label.into(), argument, result })
@@ -508,7 +508,7 @@ fn person_on_stack(others: impl FnOnce(&mut World, bactrian_types::TypeId)) -> (
 }
 
 #[test]
-fn what_can_be_nothing_else_is_that() {
+fn elimination_finds_the_only_possible_type() {
     let (mut world, person) = person_on_stack(|_, _| {});
     let typing = world.infer();
     assert_eq!(name(&typing, person), "Main.person");
@@ -517,7 +517,7 @@ fn what_can_be_nothing_else_is_that() {
 }
 
 #[test]
-fn what_can_be_something_else_is_unknown() {
+fn elimination_gives_up_on_two_possible_types() {
     let unknown = |others: fn(&mut World, bactrian_types::TypeId)| {
         let (mut world, person) = person_on_stack(others);
         let typing = world.infer();

@@ -35,7 +35,7 @@ fn a_frame_holds_the_only_variable_that_it_can_be() {
 }
 
 #[test]
-fn of_two_that_look_alike_none_is_taken() {
+fn two_variables_that_look_alike_give_no_conclusion() {
     let mut world = World::new();
     let fields = [("x", world.int), ("label", world.string)];
     let (point, page) = (world.record("Main.point", &fields), world.record("Main.page", &fields));
@@ -51,7 +51,7 @@ fn of_two_that_look_alike_none_is_taken() {
 }
 
 #[test]
-fn where_it_can_be_anything_nothing_is_said() {
+fn variables_that_fit_anything_give_no_conclusion() {
     let mut world = World::new();
     let point = world.record("Main.point", &[("x", world.int), ("label", world.string)]);
     let any = world.variable(0);
@@ -72,7 +72,7 @@ fn where_it_can_be_anything_nothing_is_said() {
 }
 
 #[test]
-fn what_a_block_leads_to_must_fit_too() {
+fn targets_of_a_block_must_fit_too() {
     let mut world = World::new();
     let (texts, numbers) = (world.list(world.string), world.list(world.float));
     world.local(texts, (10, 20), true);
@@ -127,7 +127,7 @@ fn all_environments_of_a_function_hold_the_same() {
 }
 
 #[test]
-fn lines_that_make_no_sense_tell_nothing() {
+fn nonsensical_lines_give_no_conclusion() {
     let mut world = World::new();
     let point = world.record("Main.point", &[("x", world.int), ("label", world.string)]);
     world.local(point, (20, 10), true);

@@ -6,14 +6,14 @@ use bactrian_types::{Error, ExtensionId, LayoutId, ModuleItem, Table, Type, Type
 use everything::everything;
 
 #[test]
-fn what_is_written_comes_back() {
+fn tables_round_trip() {
     let table = everything();
     assert_eq!(Table::read(&table.to_bytes()), Ok(table));
     assert_eq!(Table::read(&Table::default().to_bytes()), Ok(Table::default()));
 }
 
 #[test]
-fn damage_is_told() {
+fn damaged_tables_are_rejected() {
     let bytes = everything().to_bytes();
     for cut in 0..bytes.len() {
         assert!(Table::read(&bytes[..cut]).is_err(), "cut at {cut}");
@@ -27,7 +27,7 @@ fn damage_is_told() {
 }
 
 #[test]
-fn numbers_stand_for_something() {
+fn invalid_numbers_are_rejected() {
     let wrong = |change: &dyn Fn(&mut Table)| {
         let mut table = everything();
         change(&mut table);
