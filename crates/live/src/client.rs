@@ -1,9 +1,10 @@
-//! A connection to a program, kept up by a thread of its own.
+//! A client connection to an observed program, kept up by its own thread.
 //!
-//! Which protocol a program speaks shows in its first bytes. A client of ours speaks first; programs linked with Ocamlviz
-//! never listen, so nothing is lost by greeting them too. A program linked with our library, greeted where it speaks
-//! Ocamlviz's protocol, says where it speaks ours, also if the greeting comes late; whoever cannot go there comes back and says
-//! nothing.
+//! The first bytes from the program show which protocol it speaks. The client greets first in either case:
+//! programs linked with Ocamlviz never read, so a greeting does no harm. A program linked with our library
+//! that is greeted on its Ocamlviz port answers with the address of its own-protocol socket, even if the
+//! greeting arrives late. The client moves there if it can; otherwise it reconnects to the Ocamlviz port and
+//! sends no greeting.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -19,12 +20,12 @@ use crate::ocamlviz::{self, Translator};
 use crate::wire::{self, Frame, Frames, Greeting, Reply};
 use crate::{Action, Control, Event};
 
-/// Where a program listens.
+/// The address on which a program listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// On a socket of this machine.
+    /// A Unix socket.
     Socket(PathBuf),
-    /// On the network: a host and a port.
+    /// A TCP address, as `host:port`.
     Tcp(String),
 }
 
@@ -37,49 +38,49 @@ impl fmt::Display for Address {
     }
 }
 
-/// What a program speaks.
+/// The protocol that a program speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Bactrian's.
+    /// Bactrian's own protocol.
     Own,
-    /// That of Ocamlviz.
+    /// The protocol of Ocamlviz.
     Ocamlviz,
 }
 
-/// What comes from a connection.
+/// A message from the connection's thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
-    /// It was made, for the first time or again.
+    /// The connection was established, for the first time or again.
     Connected(Protocol),
-    /// Something from the program.
+    /// An event from the program.
     Event(Event),
-    /// It is gone; why, and whether it will be tried again.
+    /// The connection was lost.
     Lost {
-        /// Why.
+        /// The reason, for people.
         reason: String,
-        /// Whether another try is made.
+        /// Whether the client tries to reconnect.
         retries: bool,
     },
 }
 
-/// The way back to the program. The connection ends when it is dropped.
+/// The sending side of the connection. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Client {
     writer: Arc<Mutex<Option<Stream>>>,
     requests: u32,
 }
 
-/// How many messages may wait for who reads them; then the program is not read from.
+/// Capacity of the message queue. When it is full, the thread stops reading from the program.
 const WAITING: usize = 64 << 10;
-/// The first wait before another try, and the longest.
+/// The first and the longest delay before a reconnection attempt.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
 
 impl Client {
-    /// Connects; what comes ends when the connection is lost for good. With `reconnects`, one that is lost is tried
-    /// again until the client is dropped.
+    /// Connects. The receiver ends when the connection is lost for good. With `reconnects`, a lost connection
+    /// is retried until the client is dropped.
     ///
     /// # Errors
-    /// If there is nobody at that address.
+    /// If nobody listens at the address.
     pub fn connect(
         address: Address,
         token: &[u8],
@@ -96,10 +97,10 @@ impl Client {
         Ok((Client { writer, requests: 0 }, incoming))
     }
 
-    /// Sends a wish; the answer will repeat the number that this gives.
+    /// Sends a request and returns its number, which the answer repeats.
     ///
     /// # Errors
-    /// If there is no connection, or one to a program that does not listen.
+    /// If there is no connection, or the program accepts no requests.
     pub fn control(&mut self, action: Action) -> io::Result<u32> {
         self.requests += 1;
         let control = Control { request: self.requests, action };
@@ -118,14 +119,14 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Wakes the thread, which finds nobody to tell.
+        // Wakes the thread, which then finds the receiver gone.
         if let Some(stream) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
             stream.shutdown();
         }
     }
 }
 
-/// What the thread has.
+/// The state of the connection's thread.
 struct Connection {
     address: Address,
     token: Vec<u8>,
@@ -133,7 +134,7 @@ struct Connection {
     writer: Arc<Mutex<Option<Stream>>>,
 }
 
-/// Nobody is interested any more.
+/// The receiver was dropped.
 struct Unwanted;
 
 impl Connection {
@@ -160,7 +161,7 @@ impl Connection {
         }
     }
 
-    /// Connects and greets, without anything in between: who says nothing at first is taken for a client of Ocamlviz.
+    /// Connects and greets at once: a program takes a client that is silent at first for one of Ocamlviz's.
     fn greet(&self) -> io::Result<Stream> {
         Stream::connect(&self.address)?.greeted(&self.token)
     }
@@ -169,7 +170,8 @@ impl Connection {
         self.sender.send(incoming).map_err(|_| Unwanted)
     }
 
-    /// Hears a program out, where it speaks our protocol if it does; gives why that ended, and whether it is no use to try again.
+    /// Reads from a program until the connection ends, over our own protocol where the program speaks it.
+    /// Returns the reason for the end, and whether reconnecting is pointless.
     fn hear_out(&self, stream: Stream) -> Result<(String, bool), Unwanted> {
         let is_here = stream.is_of_this_machine();
         let (socket, run) = match self.listen(stream, ExpectedProgram::Anyone)? {
@@ -190,7 +192,8 @@ impl Connection {
         }
     }
 
-    /// Hears a program out at one place, where it was greeted if it is to be.
+    /// Reads from a program at one address. The stream was greeted already unless the Ocamlviz protocol is
+    /// expected.
     fn listen(
         &self,
         mut stream: Stream,
@@ -214,7 +217,8 @@ impl Connection {
                     Ok(None) => break,
                     Err(malformed) => return lost(not_understood(&malformed), true),
                 };
-                // Also after frames of Ocamlviz: a greeting may come so late that we were taken for one of its clients.
+                // `Elsewhere` may also come after Ocamlviz frames: if the greeting came late, the program
+                // took us for an Ocamlviz client.
                 if !matches!(language, Language::Own)
                     && !matches!(expected, ExpectedProgram::Ocamlviz)
                     && let Ok(Reply::Elsewhere { socket, run }) = wire::take_reply(&frame)
@@ -230,7 +234,7 @@ impl Connection {
                         continue;
                     }
                 }
-                // It says who it is before anything else.
+                // The first event must be `Hello` with the expected run.
                 if let ExpectedProgram::Run(run) =
                     std::mem::replace(&mut expected, ExpectedProgram::Anyone)
                     && !matches!(wire::take_event(&frame), Ok(Some(Event::Hello(it))) if it.run == run)
@@ -244,7 +248,7 @@ impl Connection {
         }
     }
 
-    /// What is spoken, by the first frame.
+    /// Determines the protocol from the first frame.
     fn first(&self, frame: &Frame, stream: &Stream) -> Result<Result<Language, String>, Unwanted> {
         match wire::take_reply(frame) {
             Ok(Reply::Welcome(version)) if version == wire::VERSION => {
@@ -302,21 +306,21 @@ fn not_understood(malformed: &wire::Malformed) -> String {
 
 /// Which program is expected at an address.
 enum ExpectedProgram<'a> {
-    /// Whoever is there.
+    /// Any program.
     Anyone,
-    /// This run of a program, where our protocol is spoken.
+    /// This run of a program, speaking our own protocol.
     Run(&'a str),
-    /// Whoever is there, in Ocamlviz's protocol: it is not greeted.
+    /// Any program, speaking the Ocamlviz protocol; it is not greeted.
     Ocamlviz,
 }
 
-/// How listening to a program ended.
+/// How reading from a program ended.
 enum Listened {
-    /// Why, and whether it is no use to try again.
+    /// The reason, and whether reconnecting is pointless.
     Lost(String, bool),
-    /// The program says where else it is, and which run of it.
+    /// The program named the socket on which it speaks our protocol, and its run.
     Elsewhere { socket: String, run: String },
-    /// Somebody else is there.
+    /// Another run of a program answered.
     AnotherRun,
 }
 
@@ -336,7 +340,7 @@ enum Language {
     Ocamlviz(Box<Translator>),
 }
 
-/// Either sort of stream.
+/// A Unix or TCP stream.
 #[derive(Debug)]
 enum Stream {
     Unix(UnixStream),
@@ -358,7 +362,7 @@ impl Stream {
         Ok(self)
     }
 
-    /// Another handle of the same stream.
+    /// A second handle to the same stream.
     fn again(&self) -> Option<Stream> {
         match self {
             Stream::Unix(stream) => stream.try_clone().map(Stream::Unix).ok(),
@@ -366,7 +370,7 @@ impl Stream {
         }
     }
 
-    /// Whether the other side seems to be on this machine; it may be on another one whose port was brought here.
+    /// Whether the peer seems to be on this machine. A forwarded port also looks local.
     fn is_of_this_machine(&self) -> bool {
         match self {
             Stream::Unix(_) => true,
@@ -375,7 +379,7 @@ impl Stream {
     }
 
     fn shutdown(&self) {
-        // If that fails it was shut down already.
+        // Failure means that it was shut down already.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(std::net::Shutdown::Both),
             Stream::Tcp(stream) => stream.shutdown(std::net::Shutdown::Both),

@@ -1,8 +1,7 @@
-//! What came from a program, by time: what is known of any moment in a window that is bounded twice, by time and by
-//! memory.
+//! The history of a program, by time, within a window that is bounded by both duration and memory.
 //!
-//! Whoever shows a moment asks [`Series::at`] for it: the latest value that came until then. So it does not matter to a
-//! view whether it follows the program or looks back. A value that says the same as the one before takes no room.
+//! A view that shows a moment asks [`Series::at`] for the latest value at or before it. So a view works the
+//! same whether it follows the program or looks back. A value equal to its predecessor takes no memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,12 +9,12 @@ use std::time::Duration;
 
 use crate::{Declaration, Dropped, Event, ObserverId, Program, Stamp, Timemap, Value};
 
-/// How far back a database goes.
+/// Bounds of a database's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// In time.
+    /// The longest duration.
     pub window: Duration,
-    /// In bytes, about.
+    /// The largest size, in bytes (approximate).
     pub memory: usize,
 }
 
@@ -25,44 +24,44 @@ impl Default for Limits {
     }
 }
 
-/// One run of a program, by the times of the database.
+/// One run of a program, in the database's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Who it was.
+    /// The program.
     pub program: Program,
-    /// Where its own times begin.
+    /// The database time at which the program's own clock is 0.
     pub begin: u64,
-    /// The last moment at which anything came from it.
+    /// The database time of the last event from the program.
     pub end: u64,
 }
 
 /// The values of one observer.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What is observed, as it was last said.
+    /// The latest declaration of the observer.
     pub declaration: Declaration,
     values: Timemap<Value>,
-    /// When another program took the place of the one it belongs to.
+    /// When another program replaced the one that this observer belongs to.
     replaced: Option<u64>,
 }
 
 impl Series {
-    /// Whether its program had given way to another one by then: what it said last is not news any more.
+    /// Whether the observer's program had been replaced before `time`; its last value is then out of date.
     pub fn is_past(&self, time: u64) -> bool {
         self.replaced.is_some_and(|replaced| time > replaced)
     }
 
-    /// What it said last, at this moment or before, and when.
+    /// The latest value at or before `time`, with the time at which it came.
     pub fn at(&self, time: u64) -> Option<(u64, &Value)> {
         self.values.find(time)
     }
 
-    /// What it says now.
+    /// The newest value.
     pub fn latest(&self) -> Option<&Value> {
         self.values.last().map(|(_, value)| value)
     }
 
-    /// Every change after one moment and up to another, in order.
+    /// All changes later than `after`, up to and including `up_to`, in order.
     pub fn between(
         &self,
         after: u64,
@@ -71,21 +70,21 @@ impl Series {
         self.values.between(after, up_to)
     }
 
-    /// Every change in the window, in order.
+    /// All changes in the window, in order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = (u64, &Value)> {
         self.values.iter()
     }
 }
 
-/// Everything in the window.
+/// All that is known within the window.
 #[derive(Clone, Debug)]
 pub struct Database {
     limits: Limits,
     program: Program,
-    /// Those that were there before, the oldest first.
+    /// Earlier runs, the oldest first.
     earlier: Vec<Run>,
     series: Vec<Series>,
-    /// Which of them an observer of the present program is.
+    /// The index in `series` of each observer of the present program.
     places: HashMap<ObserverId, usize>,
     /// Processor time at each moment.
     cpu: Timemap<u64>,
@@ -93,24 +92,25 @@ pub struct Database {
     markers: Timemap<String>,
     dropped: Dropped,
     ended: Option<(u64, String)>,
-    /// What is added to a program's times: programs that follow one another stand one after another.
+    /// Added to the program's own times, so that consecutive programs follow one another in the database's
+    /// time.
     offset: u64,
     now: u64,
-    /// When the first moment was.
+    /// The first moment.
     start: Option<u64>,
     weight: usize,
     forgotten: u64,
 }
 
-/// What a thing takes beside its own bytes.
+/// What an entry takes in addition to its own bytes.
 const ENTRY: usize = size_of::<u64>();
-/// Runs that are remembered.
+/// The number of runs that are remembered.
 const MOST_RUNS: usize = 1000;
-/// If memory is short, so much of the window is given up at a time.
+/// When memory is short, this fraction of the window (one in so many) is dropped at a time.
 const GIVEN_UP: u64 = 8;
 
 impl Database {
-    /// With nothing in it.
+    /// An empty database.
     pub fn new(limits: Limits) -> Database {
         Database {
             limits,
@@ -131,7 +131,7 @@ impl Database {
         }
     }
 
-    /// Takes in what came next.
+    /// Adds the next event.
     pub fn add(&mut self, event: Event) {
         match event {
             Event::Hello(program) => self.hello(program),
@@ -140,7 +140,7 @@ impl Database {
             Event::Update(id, value) => self.update(id, value),
             Event::Log(line) => {
                 self.weight += ENTRY + size_of::<String>() + line.text.len();
-                // Lines from before the window's start are history that was sent to a new client.
+                // Lines older than the window's start are history that a program sends to a new client.
                 self.log.add(self.offset.saturating_add(line.at), line.text);
             }
             Event::Marker(text) => {
@@ -155,7 +155,8 @@ impl Database {
 
     fn hello(&mut self, program: Program) {
         if self.start.is_some() && !program.is_same_run(&self.program) {
-            // What its observers are called is its own affair: those of the last program are kept as they were.
+            // Observer ids are unique only within a program. The series of the previous program stay as they
+            // were.
             self.places.clear();
             for series in &mut self.series {
                 series.replaced.get_or_insert(self.now);
@@ -187,7 +188,7 @@ impl Database {
         self.cpu.add(self.now, stamp.cpu);
         self.weight += 2 * ENTRY;
         let window = u64::try_from(self.limits.window.as_nanos()).unwrap_or(u64::MAX);
-        // Forgetting looks at every series, so it is done now and then.
+        // Forgetting visits every series, so it is not done at every tick.
         let due = self.first() < self.now.saturating_sub(window.saturating_add(window / GIVEN_UP));
         if due {
             self.forget_before(self.now.saturating_sub(window));
@@ -199,7 +200,7 @@ impl Database {
     }
 
     fn update(&mut self, id: ObserverId, value: Value) {
-        // A value of something that was never declared is of a kind that is not known here.
+        // A value of an undeclared observer belongs to a kind that this version does not know.
         let Some(series) = self.places.get(&id).map(|place| &mut self.series[*place]) else {
             return;
         };
@@ -227,12 +228,12 @@ impl Database {
         self.start = Some(time);
     }
 
-    /// Who is observed.
+    /// The present program.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Which runs there were, the present one last; one that has left the window is not told.
+    /// All runs within the window, the present one last.
     pub fn runs(&self) -> impl DoubleEndedIterator<Item = Run> {
         let present = Run { program: self.program.clone(), begin: self.offset, end: self.now };
         let first = self.first();
@@ -240,22 +241,22 @@ impl Database {
         earlier.chain([present])
     }
 
-    /// All observers, in the order in which they were declared.
+    /// All observers, in the order of their declaration.
     pub fn series(&self) -> impl ExactSizeIterator<Item = &Series> {
         self.series.iter()
     }
 
-    /// The observer of this number, of the present program.
+    /// The present program's observer with this id.
     pub fn get(&self, id: ObserverId) -> Option<&Series> {
         self.places.get(&id).map(|place| &self.series[*place])
     }
 
-    /// The observer of this name, the latest if there are several.
+    /// The observer with this name; the latest if there are several.
     pub fn named(&self, name: &str) -> Option<&Series> {
         self.series.iter().rev().find(|series| series.declaration.name == name)
     }
 
-    /// The observer of this name that had a value at a moment, of the program that ran then.
+    /// The observer with this name that had a value at `time`, of the program that ran then.
     pub fn named_at(&self, name: &str, time: u64) -> Option<&Series> {
         let is_it = |series: &&Series| {
             series.declaration.name == name && !series.is_past(time) && series.at(time).is_some()
@@ -263,78 +264,78 @@ impl Database {
         self.series.iter().rev().find(is_it)
     }
 
-    /// The first moment that is known.
+    /// The first moment in the window.
     pub fn first(&self) -> u64 {
         self.start.unwrap_or(0)
     }
 
-    /// Whether an observer is known of at a moment: not those of a program that had given way to another one by then; those
-    /// that have said nothing yet only in the present.
+    /// Whether an observer is known at a moment. Observers of a program that had been replaced by then are
+    /// not; those that have no value yet are known only at the present moment.
     pub fn is_known(&self, series: &Series, at: u64) -> bool {
         !series.is_past(at) && (series.at(at).is_some() || at >= self.last())
     }
 
-    /// The last moment that is known.
+    /// The last moment in the window.
     pub fn last(&self) -> u64 {
         self.now
     }
 
-    /// Processor time until a moment, in nanoseconds.
+    /// Processor time used up to a moment, in nanoseconds.
     pub fn cpu_at(&self, time: u64) -> Option<u64> {
         self.cpu.find(time).map(|(_, cpu)| *cpu)
     }
 
-    /// The moments at which something came, the newest last.
+    /// The moments at which ticks arrived, the newest last.
     pub fn moments(&self) -> impl DoubleEndedIterator<Item = u64> {
         self.cpu.iter().map(|(time, _)| time)
     }
 
-    /// Lines of the log, the newest last, with their times.
+    /// Log lines with their times, the newest last.
     pub fn log(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
         self.log.iter().map(|(time, text)| (time, text.as_str()))
     }
 
-    /// Lines of the log up to a moment.
+    /// Log lines up to and including a moment.
     pub fn log_until(&self, up_to: u64) -> impl DoubleEndedIterator<Item = (u64, &str)> {
         self.log.until(up_to).map(|(time, text)| (time, text.as_str()))
     }
 
-    /// The numbers of the lines that are known. A line keeps its number.
+    /// The range of line numbers in the window. The number of a line never changes.
     pub fn log_numbers(&self) -> Range<u64> {
         self.log.numbers()
     }
 
-    /// The line of a number, if it is known.
+    /// The log line with this number, if it is in the window.
     pub fn log_line(&self, number: u64) -> Option<(u64, &str)> {
         self.log.numbered(number).map(|(time, text)| (time, text.as_str()))
     }
 
-    /// The number of the first line that came after a moment, or will.
+    /// The number of the first line that came, or will come, after `time`.
     pub fn log_number_after(&self, time: u64) -> u64 {
         self.log.number_after(time)
     }
 
-    /// Where the program asked to stop and look.
+    /// Markers that the program set, with their times.
     pub fn markers(&self) -> impl DoubleEndedIterator<Item = (u64, &str)> {
         self.markers.iter().map(|(time, text)| (time, text.as_str()))
     }
 
-    /// What did not arrive.
+    /// What the program could not deliver.
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }
 
-    /// When the program ended, and how, if it did.
+    /// When the program ended, and how; None while it runs.
     pub fn ended(&self) -> Option<(u64, &str)> {
         self.ended.as_ref().map(|(time, reason)| (*time, reason.as_str()))
     }
 
-    /// How many values have left the window.
+    /// The number of values that have left the window.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// About how many bytes it takes.
+    /// The approximate size, in bytes.
     pub fn weight(&self) -> usize {
         self.weight
     }
@@ -425,7 +426,7 @@ mod tests {
         assert_eq!(database.named("a").map(|series| series.values().count()), Some(1));
     }
 
-    /// In a container every program has the same number.
+    /// In a container every program has the same process id.
     #[test]
     fn a_program_that_was_started_again_is_another_run() {
         let run =

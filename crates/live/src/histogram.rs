@@ -1,16 +1,16 @@
-//! Distributions in little space: counts of numbers by their size, exact up to 16, within a sixteenth above.
+//! Compact histograms: exact up to 16, with a relative error of at most 1/16 above.
 //!
-//! Each octave (from a power of two to the next) is cut into 16 equal steps, so that the bucket of a number is a
-//! matter of its leading bits, and a percentile is off by one step at most. All of `u64` takes 976 buckets; only those
-//! that were used are kept.
+//! Each octave (from one power of two to the next) is divided into 16 equal steps, so the leading bits of a
+//! number determine its bucket, and a percentile is off by at most one step. All of `u64` takes 976 buckets;
+//! only non-empty ones are stored.
 
 use std::collections::BTreeMap;
 
-/// Steps per octave, as a power of two.
+/// Log2 of the number of steps per octave.
 const STEP_BITS: u32 = 4;
 const STEPS: u64 = 1 << STEP_BITS;
 
-/// How numbers are distributed.
+/// A distribution of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: BTreeMap<u16, u64>,
@@ -21,10 +21,10 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// How many buckets there are.
+    /// The number of buckets.
     pub const BUCKETS: usize = ((64 - STEP_BITS as usize) + 1) << STEP_BITS;
 
-    /// The bucket that a number falls into.
+    /// The bucket of a number.
     #[inline]
     pub const fn bucket_of(number: u64) -> usize {
         if number < STEPS {
@@ -35,13 +35,13 @@ impl Histogram {
         ((octave as usize + 1) << STEP_BITS) + step as usize
     }
 
-    /// The smallest number that falls into a bucket.
+    /// The smallest number in a bucket.
     pub const fn lowest_in(bucket: usize) -> u64 {
         let (octave, step) = (bucket >> STEP_BITS, bucket as u64 & (STEPS - 1));
         if octave == 0 { step } else { (STEPS + step) << (octave - 1) }
     }
 
-    /// The largest number that falls into a bucket.
+    /// The largest number in a bucket.
     pub const fn highest_in(bucket: usize) -> u64 {
         if bucket + 1 >= Histogram::BUCKETS {
             return u64::MAX;
@@ -49,7 +49,7 @@ impl Histogram {
         Histogram::lowest_in(bucket + 1) - 1
     }
 
-    /// Takes one number in.
+    /// Adds one number.
     pub fn record(&mut self, number: u64) {
         self.add(Histogram::bucket_of(number), 1);
         self.sum = self.sum.saturating_add(number);
@@ -65,8 +65,8 @@ impl Histogram {
         }
     }
 
-    /// From counts by bucket, as they were collected elsewhere, with what is known exactly. Numbers that do not
-    /// exist are left out.
+    /// Builds a histogram from bucket counts that were collected elsewhere, with the exact sum, minimum and
+    /// maximum. Buckets that do not exist are ignored.
     pub fn from_counts(
         counts: impl IntoIterator<Item = (usize, u64)>,
         sum: u64,
@@ -81,38 +81,38 @@ impl Histogram {
         histogram
     }
 
-    /// Buckets that are not empty, the lowest first, with their counts.
+    /// Non-empty buckets in ascending order, with their counts.
     pub fn counts(&self) -> impl ExactSizeIterator<Item = (usize, u64)> {
         self.counts.iter().map(|(bucket, count)| (usize::from(*bucket), *count))
     }
 
-    /// How many numbers there are.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// The sum of the values; it saturates.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The smallest, 0 if there is none.
+    /// The smallest value; 0 if there are none.
     pub fn min(&self) -> u64 {
         self.min
     }
 
-    /// The largest, 0 if there is none.
+    /// The largest value; 0 if there are none.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Their mean, 0 if there is none.
+    /// The mean; 0 if there are no values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The number below or at which so many percent are: the upper end of its bucket, and never more than the
-    /// largest. 0 if there is none.
+    /// The given percentile: the upper end of its bucket, but never more than the maximum. 0 if there are no
+    /// values.
     pub fn percentile(&self, percent: f64) -> u64 {
         let wanted = (self.count as f64 * percent / 100.0).ceil().max(1.0) as u64;
         let mut seen = 0_u64;
@@ -125,7 +125,7 @@ impl Histogram {
         self.max
     }
 
-    /// Takes in another one.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -138,8 +138,8 @@ impl Histogram {
         }
     }
 
-    /// What came since an earlier state of the same histogram. Its smallest and largest are those of buckets,
-    /// unless the largest of all is new.
+    /// The values added since an earlier state of the same histogram. Minimum and maximum are bucket bounds,
+    /// unless the overall maximum is new.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let before = |bucket: &u16| earlier.counts.get(bucket).copied().unwrap_or(0);
         let new = self
@@ -159,7 +159,7 @@ impl Histogram {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        // What an entry of such a map takes, about.
+        // The approximate size of a map entry.
         self.counts.len() * 24
     }
 }

@@ -1,19 +1,21 @@
-//! Live numbers: what a running program says about itself, or is seen to do, from moment to moment.
+//! Live numbers: what a running program reports about itself, or what is measured from outside, from moment
+//! to moment.
 //!
-//! For: programs that are observed (`bactrian-observe` speaks both protocols with what is here), and whoever watches
-//! them: [`client`] connects, [`Database`] keeps what came and finds what was at any moment, [`recording`] takes it to a
-//! file and back.
+//! Used by observed programs (`bactrian-observe` speaks both protocols with this crate) and by their
+//! observers: [`client`] connects, [`Database`] keeps what arrives and finds the values of any moment,
+//! [`recording`] writes it to a file and reads it back.
 //!
-//! Everything that is known of a program arrives as a sequence of [`Event`]s, whatever it came from: our own protocol
-//! ([`wire`], described in `docs/protocol/live.md`), that of Ocamlviz ([`ocamlviz`]), a file, or numbers read from
-//! outside.
+//! All that is known of a program arrives as a sequence of [`Event`]s, whatever the source: our own protocol
+//! ([`wire`], described in `docs/protocol/live.md`), that of Ocamlviz ([`ocamlviz`]), a file, or numbers read
+//! from outside.
 //!
-//! The caller owes: events in the order in which they came.
+//! Callers must pass events in the order in which they arrived.
 //!
-//! Promises: no bytes from outside make this crate panic or take memory out of proportion to their number. What a
-//! client or a window had no room for is counted.
+//! Guarantees: no input makes this crate panic or allocate memory out of proportion to the input's size.
+//! Whatever a slow client misses, or the window has no room for, is counted.
 //!
-//! Left out: where numbers come from (`bactrian-observe`, `bactrian-capture`), and how they are shown.
+//! Not part of this crate: where the numbers come from (`bactrian-observe`, `bactrian-capture`) and how they
+//! are displayed.
 //!
 //! ```
 //! use bactrian_live::{Database, Declaration, Event, Kind, Limits, ObserverId, Stamp, Unit, Value, wire};

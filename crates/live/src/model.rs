@@ -1,292 +1,292 @@
-//! What is said about a program, and what can be asked of it.
+//! The data model: what a program reports, and what clients can request from it.
 
 use crate::Histogram;
 
-/// What is observed. Unique in a program's life and never used again.
+/// Identifies an observer. Unique within a program's life and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObserverId(pub u32);
 
-/// What sort of thing is observed; each has its own values.
+/// The kind of an observer, which determines its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// How often the program came by: [`Value::Count`].
+    /// Counts how often the program passes a point: [`Value::Count`].
     Point,
     /// A stopwatch: [`Value::Elapsed`].
     Time,
-    /// A whole number of the program: [`Value::Int`].
+    /// An integer of the program: [`Value::Int`].
     Int,
-    /// A number of the program: [`Value::Float`].
+    /// A floating-point number of the program: [`Value::Float`].
     Float,
-    /// A truth value of the program: [`Value::Bool`].
+    /// A boolean of the program: [`Value::Bool`].
     Bool,
-    /// A text of the program: [`Value::Text`].
+    /// A string of the program: [`Value::Text`].
     Text,
-    /// Marked values that are still alive: [`Value::Tag`].
+    /// Tagged values that are still alive: [`Value::Tag`].
     Tag,
     /// A tree or graph: [`Value::Tree`].
     Tree,
     /// A hash table: [`Value::Table`].
     Table,
-    /// What only grows: [`Value::Count`].
+    /// A counter, which only grows: [`Value::Count`].
     Counter,
-    /// What goes up and down: [`Value::Float`] or [`Value::Int`].
+    /// A gauge, which goes up and down: [`Value::Float`] or [`Value::Int`].
     Gauge,
-    /// How numbers are distributed, such as latencies: [`Value::Histogram`].
+    /// A distribution, of latencies for example: [`Value::Histogram`].
     Histogram,
-    /// Pieces of work that begin and end: [`Value::Span`].
+    /// Operations that begin and end: [`Value::Span`].
     Span,
-    /// Places of allocation: [`Value::Sites`].
+    /// Allocation sites: [`Value::Sites`].
     Sites,
 }
 
-/// What numbers of an observer mean.
+/// The unit of an observer's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// They are what they are.
+    /// No unit.
     #[default]
     None,
     /// Bytes.
     Bytes,
     /// Nanoseconds.
     Nanos,
-    /// Hundredths.
+    /// Percent, 0 to 100.
     Percent,
 }
 
-/// An observer is there from now on. Said again with the same number: something about it has changed.
+/// Announces an observer. Another declaration with the same id changes the observer's properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its number.
+    /// The observer's id.
     pub id: ObserverId,
-    /// Its sort.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Its name, for people. Need not be unique.
+    /// Its name, for people. Not necessarily unique.
     pub name: String,
-    /// What tells it apart from others of its name.
+    /// Labels that distinguish it from other observers of the same name.
     pub labels: Vec<(String, String)>,
-    /// What its numbers mean.
+    /// The unit of its numbers.
     pub unit: Unit,
-    /// Milliseconds between values; 0: it was stopped by a client.
+    /// Milliseconds between values; 0 if a client stopped it.
     pub period_ms: u32,
 }
 
-/// What an observer says at a moment.
+/// The value of an observer at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number that only grows.
+    /// A counter's value, since the start.
     Count(u64),
     /// A stopwatch.
     Elapsed {
-        /// Nanoseconds that it ran, all together.
+        /// Nanoseconds that it ran in total.
         nanos: u64,
         /// How often it was stopped.
         runs: u64,
-        /// Whether it runs now.
+        /// Whether it is running.
         running: bool,
     },
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A text.
+    /// A string.
     Text(String),
-    /// Marked values that are alive.
+    /// Tagged values that are alive.
     Tag {
-        /// How many, if that is observed.
+        /// Their number; None if it is not observed.
         count: Option<u64>,
-        /// How many bytes they hold, shared ones once, if that is observed.
+        /// Bytes reachable from them, shared blocks counted once; None if not observed.
         bytes: Option<u64>,
     },
     /// A tree or graph.
     Tree(Tree),
     /// A hash table.
     Table(Table),
-    /// A distribution, since the start.
+    /// A distribution since the start.
     Histogram(Histogram),
-    /// Pieces of work.
+    /// Operations.
     Span {
-        /// How many have begun and not ended.
+        /// The number of operations that have begun and not ended.
         open: u64,
-        /// How long those took that have ended.
+        /// The durations of those that have ended.
         durations: Histogram,
     },
-    /// Places of allocation, the busiest first.
+    /// Allocation sites, the busiest first.
     Sites(Vec<Site>),
-    /// It could not be evaluated, and this is why. It may come back.
+    /// The value could not be evaluated, with the reason. Later values may follow.
     Failed(String),
-    /// What was observed is not alive any more. Final.
+    /// The observed value was collected. Final.
     Collected,
-    /// The program observes it no more. Final.
+    /// The program removed the observer. Final.
     Killed,
 }
 
-/// A tree, or a graph with sharing and cycles. Its root is the first node; without nodes it is empty.
+/// A tree, or a graph with sharing and cycles. The first node is the root; without nodes it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// All nodes.
+    /// All nodes, the root first.
     pub nodes: Vec<Node>,
 }
 
 /// A node of a [`Tree`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// What is written on it.
+    /// Its label, for people.
     pub label: String,
-    /// Positions of its children among the nodes.
+    /// Indices of its children in [`Tree::nodes`].
     pub children: Vec<u32>,
 }
 
-/// A hash table, from its own statistics.
+/// Statistics of a hash table, as the table reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// How many buckets it has.
+    /// The number of buckets.
     pub buckets: u64,
-    /// How many bindings are in them.
+    /// The number of bindings.
     pub bindings: u64,
-    /// How many buckets have none.
+    /// The number of empty buckets.
     pub empty: u64,
-    /// How many bindings are in the fullest.
+    /// The number of bindings in the fullest bucket.
     pub longest: u64,
 }
 
 impl Table {
-    /// Which part of the buckets is in use.
+    /// The fraction of buckets that are in use, from 0 to 1.
     pub fn fill(&self) -> f64 {
         if self.buckets == 0 { 0.0 } else { 1.0 - self.empty as f64 / self.buckets as f64 }
     }
 }
 
-/// A place of allocation.
+/// An allocation site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// Function, file and line.
     pub name: String,
-    /// Bytes per second that it allocates now.
+    /// The current allocation rate, in bytes per second.
     pub rate: f64,
-    /// Bytes from there that are alive now.
+    /// Live bytes that were allocated here.
     pub live: f64,
-    /// On how many samples that rests.
+    /// The number of samples behind these estimates.
     pub samples: u64,
 }
 
 /// A moment in a program's life, on two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// Nanoseconds since the program's start, on the wall.
+    /// Wall-clock time since the program's start, in nanoseconds.
     pub at: u64,
-    /// Nanoseconds that all its threads computed.
+    /// Processor time of all its threads, in nanoseconds.
     pub cpu: u64,
 }
 
 /// A line of the program's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// When: nanoseconds since the program's start.
+    /// Nanoseconds since the program's start.
     pub at: u64,
-    /// What.
+    /// The text of the line.
     pub text: String,
 }
 
-/// Who is observed.
+/// The observed program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// How it was called.
+    /// The name it was started with.
     pub name: String,
-    /// Its process, if that is known.
+    /// Its process id; 0 if not known.
     pub pid: u32,
-    /// When it started: microseconds since 1970; 0: not known.
+    /// When it started, in microseconds since 1970; 0 if not known.
     pub started: u64,
-    /// What tells this run of it from others, whose process may have the same number; empty: not known. See
+    /// Distinguishes this run from other runs whose process id may be the same; empty if not known. See
     /// [`place::run_of`](crate::place::run_of).
     pub run: String,
     /// The language and its version, for people.
     pub runtime: String,
-    /// Whether it listens to [`Control`]s.
+    /// Whether it accepts [`Control`]s.
     pub controls: bool,
 }
 
 impl Program {
-    /// Whether both are one run of one program. Programs that do not say which run they are, are told apart by their processes; those
-    /// that do not even say that, by nothing: each is another one.
+    /// Whether both are the same run of the same program. Programs that do not report their run are compared
+    /// by process id. Those that report neither never compare equal.
     pub fn is_same_run(&self, other: &Program) -> bool {
         let says_run = !self.run.is_empty() && !other.run.is_empty();
         self.pid == other.pid && if says_run { self.run == other.run } else { self.pid != 0 }
     }
 }
 
-/// What there was no room for.
+/// What a client missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Moments that this client has not seen, because it was slow.
+    /// Ticks that were not sent to this client because it was slow.
     pub ticks: u64,
-    /// Lines of the log that this client has not seen.
+    /// Log lines that were not sent to this client.
     pub lines: u64,
 }
 
-/// One thing that came from a program.
+/// One message from a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Who it is. The first; said again if another program takes its place.
+    /// Identifies the program. The first event; sent again if another program takes its place.
     Hello(Program),
-    /// There is something to observe.
+    /// Announces or changes an observer.
     Declare(Declaration),
-    /// What follows is of this moment.
+    /// The moment to which the following events belong.
     Tick(Stamp),
-    /// A value. What is not said again has not changed.
+    /// A new value. Values that are not repeated have not changed.
     Update(ObserverId, Value),
-    /// A line of the log.
+    /// A log line.
     Log(LogLine),
-    /// The program asks whoever watches to stop here and look.
+    /// The program asks observers to stop here and look.
     Marker(String),
-    /// What this client has lost so far.
+    /// What this client has missed so far.
     Dropped(Dropped),
-    /// What became of a [`Control`].
+    /// The result of a [`Control`].
     Answer {
-        /// Its number.
+        /// The request's number.
         request: u32,
         /// What was done, or why not.
         result: Result<String, String>,
     },
-    /// The program has ended, or whoever observed it has; and why.
+    /// The program has ended, or the observation of it has, with the reason.
     End(String),
 }
 
-/// A wish of a client.
+/// A request from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// A number that its answer repeats.
+    /// The request's number, which the answer repeats.
     pub request: u32,
-    /// What is wished.
+    /// The requested action.
     pub action: Action,
 }
 
-/// What a client may wish.
+/// Actions that a client can request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// So many milliseconds between values of an observer.
+    /// Change the period of an observer, in milliseconds.
     SetPeriod(ObserverId, u32),
-    /// No more values of an observer.
+    /// Stop sending values of an observer.
     Stop(ObserverId),
-    /// Values again, as often as before.
+    /// Resume sending values, with the same period as before.
     Resume(ObserverId),
-    /// A snapshot of the heap, of this name.
+    /// Take a heap snapshot under this name.
     Snapshot(String),
-    /// Start or stop sampling allocations.
+    /// Start or stop sampling of allocations.
     Sampling(bool),
-    /// A marker, for all who watch.
+    /// Set a marker that all clients see.
     Mark(String),
 }
 
 impl Value {
-    /// Whether nothing can come after it.
+    /// Whether no value can follow it.
     pub fn is_final(&self) -> bool {
         matches!(self, Value::Collected | Value::Killed)
     }
 
-    /// Its numbers, each with what it is called; for charts and other programs. The first is the one that
-    /// says most; its name is empty if it is the only one.
+    /// Its numbers with their names, for charts and for other programs. The most significant comes first; the
+    /// name is empty if there is only one.
     pub fn numbers(&self) -> Vec<(&'static str, f64)> {
         match self {
             Value::Count(count) => vec![("", *count as f64)],
@@ -319,7 +319,7 @@ impl Value {
         }
     }
 
-    /// About how many bytes it takes to keep.
+    /// The approximate memory that it takes, in bytes.
     pub fn weight(&self) -> usize {
         let inner = match self {
             Value::Text(text) | Value::Failed(text) => text.len(),

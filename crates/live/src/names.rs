@@ -1,12 +1,13 @@
-//! What numbers are called that every OCaml program has, whoever tells them. Programs may not observe under these names.
+//! Names of the numbers that every OCaml program has, whatever their source. Programs may not use these names
+//! for their own observers.
 
-/// Bytes of the heap.
+/// Size of the heap, in bytes.
 pub const HEAP: &str = "runtime.heap";
-/// Bytes of the heap that are not free.
+/// Bytes of the heap in use.
 pub const LIVE: &str = "runtime.live";
 /// Bytes allocated since the start.
 pub const ALLOCATED: &str = "runtime.allocated";
-/// Bytes that went from the minor to the major heap since the start.
+/// Bytes promoted from the minor to the major heap since the start.
 pub const PROMOTED: &str = "runtime.promoted";
 /// Minor collections since the start.
 pub const MINOR_COLLECTIONS: &str = "runtime.minor_collections";
@@ -14,40 +15,41 @@ pub const MINOR_COLLECTIONS: &str = "runtime.minor_collections";
 pub const MAJOR_COLLECTIONS: &str = "runtime.major_collections";
 /// Compactions since the start.
 pub const COMPACTIONS: &str = "runtime.compactions";
-/// How long the program stood still for the collector: a histogram in nanoseconds, since the start.
+/// Pauses for garbage collection since the start: a histogram in nanoseconds.
 pub const PAUSES: &str = "runtime.pauses";
-/// Nanoseconds in the collector since the start, all domains together.
+/// Nanoseconds of garbage collection since the start, summed over all domains.
 pub const COLLECTOR_TIME: &str = "runtime.collector_time";
-/// Domains that run.
+/// Number of running domains.
 pub const DOMAINS: &str = "runtime.domains";
-/// Events of the runtime that were overwritten before they could be read.
+/// Runtime events that were overwritten in the ring buffer before they could be read.
 pub const LOST_EVENTS: &str = "runtime.lost_events";
-/// Bytes of memory in use, as the system counts them.
+/// Resident set size in bytes, as the kernel counts it.
 pub const RSS: &str = "process.rss";
-/// Bytes of memory by their use, of which together the memory is: blocks of the major heap.
+/// Blocks of the major heap, in bytes. The first of the categories that together make up the process's
+/// memory.
 pub const HEAP_USED: &str = "process.memory.heap_used";
-/// What else of the major heap was touched once.
+/// Free memory of the major heap that was touched once, in bytes.
 pub const HEAP_FREE: &str = "process.memory.heap_free";
-/// The minor heaps.
+/// The minor heaps, in bytes.
 pub const MINOR_HEAPS: &str = "process.memory.minor_heaps";
-/// Held by bigarrays and other custom blocks, as far as samples tell.
+/// Memory outside the heap that bigarrays and other custom blocks hold, estimated from samples, in bytes.
 pub const EXTERNAL: &str = "process.memory.external";
-/// Allocated by C, but for that.
+/// Other memory allocated by C, in bytes.
 pub const C_MEMORY: &str = "process.memory.c";
-/// Stacks of threads.
+/// Thread stacks, in bytes.
 pub const STACKS: &str = "process.memory.stacks";
-/// Code and data of the program and its libraries.
+/// Code and data of the program and its libraries, in bytes.
 pub const CODE: &str = "process.memory.code";
-/// Other files, and memory that is shared with other processes.
+/// Other mapped files, and memory shared with other processes, in bytes.
 pub const SHARED: &str = "process.memory.shared";
 /// Nanoseconds of processor time since the start.
 pub const CPU: &str = "process.cpu";
-/// Threads.
+/// Number of threads.
 pub const THREADS: &str = "process.threads";
-/// Where the program allocates.
+/// Allocation sites.
 pub const SITES: &str = "sites";
 
-/// Whether a name is one of the runtime's or the system's.
+/// Whether a name is reserved for the runtime or the operating system.
 pub fn is_reserved(name: &str) -> bool {
     name == SITES || name.starts_with("runtime.") || name.starts_with("process.")
 }

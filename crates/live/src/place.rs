@@ -1,9 +1,9 @@
-//! Where programs can be found: each that is observed has a socket of its own in a folder that only its user may enter.
+//! Where observed programs can be found: each has its own socket in a directory that only its user may enter.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The folder of sockets of a user. The agent has one beside it that all may read.
+/// The directory of a user's sockets. The agent has another one beside it, which everybody may read.
 pub fn folder(user: u32) -> PathBuf {
     match env::var_os("XDG_RUNTIME_DIR").filter(|path| Path::new(path).is_absolute()) {
         Some(runtime) => PathBuf::from(runtime).join("bactrian-live"),
@@ -21,7 +21,7 @@ pub fn token(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("{pid}.token"))
 }
 
-/// The processes that have a socket there, living or dead.
+/// The ids of processes with a socket in the directory, dead ones included.
 pub fn processes(folder: &Path) -> Vec<u32> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let pid = |name: &str| name.strip_suffix(".sock").and_then(|pid| pid.parse().ok());
@@ -30,12 +30,13 @@ pub fn processes(folder: &Path) -> Vec<u32> {
     pids
 }
 
-/// What tells a run of a program from others: when the system was started, and when the process was, as the system counts. Numbers
-/// of processes are used again, and in a container the number is always 1. Empty if the system does not say it.
+/// Identifies a run of a program: the system's boot id and the process's start time in clock ticks. A process
+/// id alone does not suffice: ids are reused, and in a container the id is always 1. Empty if the system does
+/// not provide these.
 pub fn run_of(process: &Path) -> String {
     let read = || {
         let stat = std::fs::read_to_string(process.join("stat")).ok()?;
-        // The name, in brackets, may hold anything. After it the start is the 20th.
+        // The process name, in parentheses, may contain anything. The start time is the 20th field after it.
         let (_, after_name) = stat.rsplit_once(')')?;
         let start: u64 = after_name.split_whitespace().nth(19)?.parse().ok()?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -44,5 +45,5 @@ pub fn run_of(process: &Path) -> String {
     read().unwrap_or_default()
 }
 
-/// The port of Ocamlviz's protocol.
+/// The TCP port of the Ocamlviz protocol.
 pub const OCAMLVIZ_PORT: u16 = 51000;

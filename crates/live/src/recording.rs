@@ -1,6 +1,7 @@
-//! Live numbers in a file: after a line that says so, the frames of our protocol, as a client would have got them.
+//! Recordings of live numbers: a magic line, then the frames of our protocol as a client would have received
+//! them.
 //!
-//! A recording grows while a program runs and may be cut anywhere: what is whole of it can be played.
+//! A recording grows while a program runs and may be cut anywhere; all complete frames can be played.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -11,17 +12,17 @@ use std::path::Path;
 use crate::Event;
 use crate::wire::{self, Frames, Malformed};
 
-/// The first line.
+/// The first line of the file.
 pub const MAGIC: &[u8; 16] = b"bactrian live 1\n";
 
 /// Why a recording could not be read.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system said no.
+    /// An error of the operating system.
     Io(io::Error),
-    /// It is none, or one of a version that is not known.
+    /// Not a recording, or one of an unknown version.
     NotARecording,
-    /// From here on it makes no sense.
+    /// The data is malformed from here on.
     Malformed(Malformed),
 }
 
@@ -37,7 +38,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Writes a recording.
+/// Writes a recording to a file.
 #[derive(Debug)]
 pub struct Recorder {
     file: BufWriter<File>,
@@ -45,7 +46,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a file, or empties it; only its owner may read it.
+    /// Creates or truncates a file that only its owner may read.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -57,7 +58,7 @@ impl Recorder {
         Ok(Recorder { file, bytes: Vec::new() })
     }
 
-    /// Adds an event.
+    /// Appends an event.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -67,7 +68,7 @@ impl Recorder {
         self.file.write_all(&self.bytes)
     }
 
-    /// Makes sure that all of it is in the file.
+    /// Writes all buffered data to the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -84,11 +85,11 @@ pub struct Player<R> {
     is_over: bool,
 }
 
-/// How much is read at a time.
+/// The size of a read.
 const PIECE: usize = 64 << 10;
 
 impl<R: Read> Player<R> {
-    /// Begins to read.
+    /// Starts reading.
     ///
     /// # Errors
     /// If it is not a recording.
@@ -103,7 +104,7 @@ impl<R: Read> Player<R> {
         }
     }
 
-    /// Whether it ended in the middle of an event; known when the last event was given.
+    /// Whether the recording ended in the middle of an event; valid after the last event was returned.
     pub fn is_cut(&self) -> bool {
         self.is_over && !self.frames.is_empty()
     }
@@ -140,7 +141,7 @@ impl<R: Read> Iterator for Player<R> {
     fn next(&mut self) -> Option<Result<Event, Error>> {
         let step = self.step();
         if step.is_err() {
-            // Nothing after damage can be read.
+            // Nothing after damage can be decoded.
             self.is_over = true;
             self.frames = Frames::default();
         }

@@ -1,18 +1,19 @@
-//! Dictionaries by time, after section 3.4 of the paper on Ocamlviz: things arrive in order, the latest before a moment is
-//! wanted, and the oldest go in one step.
+//! Maps ordered by time, after section 3.4 of the Ocamlviz paper: entries arrive in order, lookups want the
+//! latest at or before a moment, and the oldest are removed in one step.
 //!
-//! Times and things are in two rings. Adding takes constant time (amortised, when a ring grows); finding is a binary
-//! search; removing all before a moment is that search and a shift of the rings' starts.
+//! Times and values are in two ring buffers. Adding takes constant time (amortised over reallocations),
+//! finding is a binary search, and removing all entries before a moment is that search plus a shift of the
+//! buffers' starts.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Things by the time at which they came.
+/// Values by the time at which they came.
 #[derive(Clone, Debug)]
 pub struct Timemap<T> {
     times: VecDeque<u64>,
     things: VecDeque<T>,
-    /// How many were removed.
+    /// The number of removed entries.
     removed: u64,
 }
 
@@ -23,20 +24,21 @@ impl<T> Default for Timemap<T> {
 }
 
 impl<T> Timemap<T> {
-    /// Adds a thing. A time before that of the last thing counts as that one's.
+    /// Adds an entry. If its time is before the last entry's, it gets the last entry's time.
     pub fn add(&mut self, time: u64, thing: T) {
         let latest = self.times.back().copied().unwrap_or(0);
         self.times.push_back(time.max(latest));
         self.things.push_back(thing);
     }
 
-    /// The latest thing that came at this time or before, with its time.
+    /// The latest entry at or before `time`.
     pub fn find(&self, time: u64) -> Option<(u64, &T)> {
         let after = self.times.partition_point(|it| *it <= time);
         self.get(after.checked_sub(1)?)
     }
 
-    /// Removes what came before the thing that [`Timemap::find`] finds for this time; gives it, the oldest first.
+    /// Removes and returns all entries before the one that [`Timemap::find`] finds for `time`, the oldest
+    /// first.
     pub fn remove_before(&mut self, time: u64) -> impl Iterator<Item = T> {
         let after = self.times.partition_point(|it| *it <= time);
         let count = after.saturating_sub(1);
@@ -45,60 +47,61 @@ impl<T> Timemap<T> {
         self.things.drain(..count)
     }
 
-    /// What came after one time and up to another, in order.
+    /// Entries later than `after`, up to and including `up_to`, in order.
     pub fn between(&self, after: u64, up_to: u64) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         let first = self.times.partition_point(|time| *time <= after);
         let end = self.times.partition_point(|time| *time <= up_to).max(first);
         self.times.range(first..end).copied().zip(self.things.range(first..end))
     }
 
-    /// What came up to a time, in order.
+    /// Entries up to and including `up_to`, in order.
     pub fn until(&self, up_to: u64) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         let end = self.times.partition_point(|time| *time <= up_to);
         self.times.range(..end).copied().zip(self.things.range(..end))
     }
 
-    /// All, in order.
+    /// All entries, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &T)> {
         self.times.iter().copied().zip(&self.things)
     }
 
-    /// The numbers of the things that are here. Each has the number of those that came before it, which stays the same.
+    /// The numbers of the present entries. An entry's number is how many were added before it, and never
+    /// changes.
     pub fn numbers(&self) -> Range<u64> {
         self.removed..self.removed + self.len() as u64
     }
 
-    /// The thing of a number, if it is still here.
+    /// The entry with this number, if it is still present.
     pub fn numbered(&self, number: u64) -> Option<(u64, &T)> {
         self.get(usize::try_from(number.checked_sub(self.removed)?).ok()?)
     }
 
-    /// The number of the first thing that came after a time, or will.
+    /// The number of the first entry that came, or will come, after `time`.
     pub fn number_after(&self, time: u64) -> u64 {
         self.removed + self.times.partition_point(|it| *it <= time) as u64
     }
 
-    /// The thing at a position.
+    /// The entry at an index.
     fn get(&self, position: usize) -> Option<(u64, &T)> {
         Some((*self.times.get(position)?, self.things.get(position)?))
     }
 
-    /// The oldest.
+    /// The oldest entry.
     pub fn first(&self) -> Option<(u64, &T)> {
         self.get(0)
     }
 
-    /// The newest.
+    /// The newest entry.
     pub fn last(&self) -> Option<(u64, &T)> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
@@ -121,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list that is searched from its end.
+        /// Compares with a list that is searched from its end.
         #[test]
         fn it_does_what_a_list_would_do(
             steps in prop::collection::vec((0..20_u64, 0..4_u8), 1..200),
@@ -148,7 +151,7 @@ mod tests {
             let naive = list.iter().filter(|(time, _)| (asked + 1..=asked + 100).contains(time));
             prop_assert_eq!(between, naive.copied().collect::<Vec<_>>());
             prop_assert_eq!(map.len(), list.len());
-            // Things are numbers here: as many as were added before them.
+            // Each value is the number of values that were added before it.
             let added = map.numbers().end - map.len() as u64;
             for (position, (time, thing)) in list.iter().enumerate() {
                 prop_assert_eq!(map.numbered(added + position as u64), Some((*time, thing)));

@@ -1,7 +1,7 @@
 //! What real programs linked with Ocamlviz 1.01 sent to real clients, byte by byte.
 //!
-//! `alarm_*` and `threads_*` are of a program with every sort of observer, seen by its first client and by later ones;
-//! `hash_broken` is of a program whose observer of a hash table silenced it.
+//! `alarm_*` and `threads_*` are from a program with observers of every kind, as seen by its first client and
+//! by later ones. `hash_broken` is from a program that fell silent because of its hash table observer.
 
 use bactrian_live::ocamlviz::{Translator, put, take};
 use bactrian_live::wire::Frames;
@@ -18,7 +18,7 @@ fn capture(name: &str) -> &'static [u8] {
     CAPTURES.iter().find(|(it, _)| *it == name).expect("a capture").1
 }
 
-/// Everything that a capture says, as if each frame came a millisecond after the one before.
+/// The database after playing a capture, as if frames came one millisecond apart.
 fn played(bytes: &[u8]) -> Database {
     let mut database = Database::new(Limits::default());
     let (mut translator, events) = Translator::new("capture");

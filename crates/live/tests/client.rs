@@ -1,5 +1,5 @@
-//! The client against programs that come, go, refuse and talk nonsense. How it gets on with real servers is tested where
-//! those are: crates/observe and crates/bactrian.
+//! Tests the client with programs that come, go, refuse and send nonsense. Tests with real servers are in
+//! crates/observe and crates/bactrian.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,14 +12,14 @@ use bactrian_live::client::{Address, Client, Incoming, Protocol};
 use bactrian_live::wire::{self, Frames, Greeting, MAX_REQUEST, Reply};
 use bactrian_live::{Action, Control, Event, Program, Stamp};
 
-/// Generous: the machine may have a lot to do.
+/// Generous, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn next(incoming: &Receiver<Incoming>) -> Incoming {
     incoming.recv_timeout(PATIENCE).expect("something comes")
 }
 
-/// Hears a client's first frame.
+/// Reads a client's first frame.
 fn greeting(stream: &mut UnixStream) -> Greeting {
     wire::take_greeting(&frame(stream)).expect("a greeting")
 }
@@ -73,7 +73,7 @@ fn a_lost_connection_is_made_again() {
         drop(stream);
         assert!(matches!(next(&incoming), Incoming::Lost { retries: true, .. }));
     }
-    // The program is away for a while.
+    // The program goes away and comes back.
     drop(listener);
     std::fs::remove_file(&path).expect("it was there");
     assert!(matches!(next(&incoming), Incoming::Lost { retries: true, .. }));
@@ -98,7 +98,7 @@ fn wishes_reach_the_program() {
     let request = client.control(Action::Mark("here".into())).expect("it listens");
     let wish = Control { request, action: Action::Mark("here".into()) };
     assert_eq!(wire::take_control(&frame(&mut stream)), Ok(Some(wish)));
-    // A client that goes closes the connection.
+    // Dropping the client closes the connection.
     drop(client);
     assert_eq!(stream.read(&mut [0]).expect("no error"), 0);
 }
@@ -142,7 +142,8 @@ fn a_program_of_ocamlviz_is_known_by_what_it_says() {
     let (_client, incoming) = connect(&path, false);
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
-        // A client that finds the connection closed when it greets does not hear what was said before.
+        // If the connection were closed before the client greets, the client would not receive what was sent
+        // before.
         greeting(&mut stream);
         stream.write_all(capture).expect("a client that listens");
     });
@@ -157,7 +158,7 @@ fn a_program_of_ocamlviz_is_known_by_what_it_says() {
     assert!(names.contains(&"my value".to_owned()), "{names:?}");
 }
 
-/// On a busy machine a program of ours may have waited for the greeting, and then taken the client for one of Ocamlviz's.
+/// On a busy machine our program may stop waiting for the greeting and take the client for one of Ocamlviz's.
 #[test]
 fn who_was_taken_for_a_client_of_ocamlviz_still_goes_where_it_is_sent() {
     let capture: &[u8] = include_bytes!("captures/alarm_second_client.bin");

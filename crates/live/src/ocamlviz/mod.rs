@@ -1,8 +1,9 @@
-//! The protocol of Ocamlviz 1.01, of 2009: what its clients understand, and what programs linked with it say.
+//! The protocol of Ocamlviz 1.01 (2009): what its clients understand, and what programs linked with it send.
 //!
-//! There is no greeting, no version and no way back: a program sends [`Message`]s, each in a frame of a length and a
-//! body, to whoever connects. [`Translator`] makes [`Event`]s of them. How a program must write so that its clients do
-//! not freeze is known from trying the real ones; [`put`] keeps those rules that concern single messages.
+//! The protocol has no greeting, no version and no channel back: a program sends [`Message`]s to whoever
+//! connects, each in a frame of length and body. [`Translator`] converts them to [`Event`]s. The rules that
+//! keep the original clients from freezing were found by experiments with them; [`put`] enforces those that
+//! concern single messages.
 //!
 //! [`Event`]: crate::Event
 
@@ -14,24 +15,24 @@ pub use put::{MAX_FRAME, TooLong, put};
 pub use take::take;
 pub use translate::Translator;
 
-/// The number of an observer.
+/// The id of an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(pub u16);
 
 impl Uid {
-    /// Bytes of the heap.
+    /// Size of the heap, in bytes.
     pub const HEAP: Uid = Uid(0);
-    /// Bytes of the heap that are alive.
+    /// Live bytes of the heap.
     pub const LIVE: Uid = Uid(1);
-    /// Seconds of processor time in user mode: the only clock there is.
+    /// Processor time in user mode, in seconds: the protocol's only clock.
     pub const CLOCK: Uid = Uid(2);
     /// The log.
     pub const LOG: Uid = Uid(3);
-    /// The first that is a program's own.
+    /// The first id that a program's own observers can have.
     pub const FIRST: Uid = Uid(5);
 }
 
-/// What is observed, by its number on the wire.
+/// The kind of an observer, with its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "they are called as in Ocamlviz")]
@@ -50,39 +51,39 @@ pub enum VizKind {
     Log = 11,
 }
 
-/// A value.
+/// The value of an observer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VizValue {
-    /// An `int`.
+    /// An OCaml `int`.
     Int(i64),
-    /// A `float`.
+    /// An OCaml `float`.
     Float(f64),
-    /// A `string`.
+    /// An OCaml `string`.
     String(String),
-    /// A `bool`.
+    /// An OCaml `bool`.
     Bool(bool),
-    /// An `int64`.
+    /// An OCaml `int64`.
     Int64(i64),
-    /// It is not alive any more.
+    /// The observed value was collected.
     Collected,
-    /// It is not observed any more.
+    /// The program removed the observer.
     Killed,
-    /// Labels and children; children stand before their parents, the root is the last.
+    /// Labels and children of nodes. Children come before their parents; the root is last.
     Tree(Vec<(String, Vec<u16>)>),
     /// Buckets, bindings, empty buckets, bindings in the longest bucket.
     Hashtable([i64; 4]),
-    /// Seconds and lines, the newest first.
+    /// Seconds and text of log lines, the newest first.
     Log(Vec<(f64, String)>),
 }
 
-/// What a program says.
+/// A message from a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// There is something to observe.
+    /// Announces an observer.
     Declare(Uid, VizKind, String),
-    /// Its value.
+    /// A value of an observer.
     Send(Uid, VizValue),
-    /// These belong together.
+    /// These observers belong together.
     Bind(Vec<Uid>),
 }
 

@@ -1,14 +1,14 @@
-//! Messages to bytes, in such a way that the clients of 2009 stay alive.
+//! Encodes messages so that the original clients survive them.
 
 use std::fmt;
 
 use super::{Message, Uid, VizValue};
 
-/// The longest frame, its length included, that the original clients take: theirs is the buffer's length. A longer one
-/// stops them for good.
+/// The longest frame that the original clients accept, including its length field: the size of their buffer.
+/// A longer one stops them for good.
 pub const MAX_FRAME: usize = 65_536;
 
-/// The message would freeze a client: it has to be cut, or left out.
+/// The message would freeze an original client: it must be shortened or omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -20,10 +20,10 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// Appends a message with its length before it.
+/// Appends a message, preceded by its length.
 ///
 /// # Errors
-/// If it is too long; then nothing is appended.
+/// If the message is too long; then nothing is appended.
 pub fn put(bytes: &mut Vec<u8>, message: &Message) -> Result<(), TooLong> {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; 4]);
@@ -118,7 +118,7 @@ fn put_length(body: &mut Vec<u8>, length: usize) -> Result<(), TooLong> {
 }
 
 fn put_text(body: &mut Vec<u8>, text: &str) {
-    // Longer ones make the frame too long anyway.
+    // A longer text makes the frame too long anyway.
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     body.extend_from_slice(&length.to_le_bytes());
     body.extend_from_slice(text.as_bytes());

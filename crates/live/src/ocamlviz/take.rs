@@ -1,4 +1,4 @@
-//! Bytes to messages.
+//! Decodes messages.
 
 use super::{Message, Uid, VizKind, VizValue};
 use crate::wire::{Frame, Malformed};
@@ -18,10 +18,10 @@ const KINDS: [VizKind; 12] = [
     VizKind::Log,
 ];
 
-/// The message in a frame, whose type is the body's first byte.
+/// Decodes the message in a frame, whose first body byte is its type.
 ///
 /// # Errors
-/// If it is none of Ocamlviz 1.01.
+/// If it is not a message of Ocamlviz 1.01.
 pub fn take(frame: &Frame) -> Result<Message, Malformed> {
     let mut body = Body { rest: &frame.body, length: frame.body.len() };
     match frame.kind {
@@ -113,7 +113,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// A value inside another one; only whole numbers stand there.
+    /// A value nested in another one; only integers occur there.
     fn number(&mut self) -> Result<i64, Malformed> {
         match self.byte()? {
             0 => Ok(i32::from_le_bytes(self.array()?).into()),

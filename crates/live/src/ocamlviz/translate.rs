@@ -1,7 +1,8 @@
-//! What a program linked with Ocamlviz says, as events.
+//! Translates the messages of a program linked with Ocamlviz to events.
 //!
-//! Its only clock is processor time, which stands still while the program waits, and points are sent before the time that
-//! they belong to. So moments here are those of arrival, and its clock is the processor's.
+//! Ocamlviz's only clock is processor time, which stops while the program waits, and points are sent before
+//! the time that they belong to. So the moments here are those of arrival, and Ocamlviz's clock only gives
+//! the processor time.
 
 use std::collections::HashMap;
 
@@ -11,42 +12,43 @@ use crate::{
     names,
 };
 
-/// Messages that come within so many nanoseconds are of one moment: a program sends each period's at once.
+/// Messages within this many nanoseconds belong to one moment: a program sends all messages of a period at
+/// once.
 const MOMENT: u64 = 20_000_000;
-/// How often values come, if the program has not changed it; it does not say.
+/// The assumed period. The protocol does not transmit it; this is Ocamlviz's default.
 const PERIOD_MS: u32 = 100;
 
-/// Makes events of messages.
+/// Converts messages to events.
 #[derive(Debug)]
 pub struct Translator {
     observers: HashMap<Uid, Place>,
-    /// Parts of tags that came before it was known whether they belong together.
+    /// Tags whose declarations came, but not yet the `Bind` that says which belong together.
     waiting: Vec<(Uid, VizKind, String)>,
     tags: HashMap<ObserverId, (Option<u64>, Option<u64>)>,
     last_tick: Option<u64>,
-    /// In nanoseconds.
+    /// Processor time, in nanoseconds.
     cpu: u64,
     log: History,
 }
 
-/// Which observer a number stands for.
+/// The observer that a number stands for.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     id: ObserverId,
     kind: VizKind,
 }
 
-/// A program's first client is sent the log's history twice.
+/// The state of the log's history, which a program sends twice to its first client.
 #[derive(Debug)]
 enum History {
     NotSent,
-    /// What may come again, the newest first.
+    /// Lines that may come again, the newest first.
     Sent(Vec<(f64, String)>),
     Over,
 }
 
 impl Translator {
-    /// For a new connection, with what is to be said at its beginning.
+    /// A translator for a new connection, with the events that begin it.
     pub fn new(name: &str) -> (Translator, Vec<Event>) {
         let translator = Translator {
             observers: HashMap::new(),
@@ -61,7 +63,7 @@ impl Translator {
         (translator, vec![Event::Hello(program)])
     }
 
-    /// The events that a message stands for, when it comes so many nanoseconds after the connection was made.
+    /// The events that a message stands for. `now` is in nanoseconds since the connection was made.
     pub fn translate(&mut self, message: Message, now: u64) -> Vec<Event> {
         let mut events = Vec::new();
         match message {
@@ -123,7 +125,7 @@ impl Translator {
         }));
     }
 
-    /// Tags have two numbers; what is bound together is one tag.
+    /// A tag has two numbers, each with an id of its own; bound ids are one tag.
     fn bind(&mut self, uids: &[Uid], events: &mut Vec<Event>) {
         let Some(id) = uids.iter().min().map(|uid| ObserverId(uid.0.into())) else { return };
         let (bound, others): (Vec<_>, Vec<_>) =
@@ -139,7 +141,7 @@ impl Translator {
 
     fn send(&mut self, uid: Uid, value: VizValue, now: u64, events: &mut Vec<Event>) {
         if let (Uid::CLOCK, VizValue::Float(seconds)) = (uid, &value) {
-            // Negative and absurd times become 0 and the largest.
+            // The cast saturates: negative times become 0, and absurd ones the maximum.
             self.cpu = self.cpu.max((seconds * 1e9) as u64);
             self.tick(now, events);
             return;
@@ -151,7 +153,7 @@ impl Translator {
             self.lines(lines, now, events);
             return;
         }
-        // Values of what was not declared yet come again when it is.
+        // Values of undeclared observers are skipped; they come again after the declaration.
         let Some(Place { id, kind }) = self.observers.get(&uid).copied() else { return };
         if let Some(value) = self.value(id, kind, value) {
             events.push(Event::Update(id, value));
@@ -212,7 +214,7 @@ impl Translator {
     }
 }
 
-/// The root is the last there and the first here.
+/// Reverses the nodes: Ocamlviz has the root last, our trees have it first.
 fn root_first(nodes: Vec<(String, Vec<u16>)>) -> Tree {
     let last = nodes.len().saturating_sub(1) as u32;
     let turned = |(label, children): (String, Vec<u16>)| {

@@ -1,13 +1,13 @@
-//! Frames out of a stream that comes in pieces.
+//! Reassembles frames from a stream that arrives in pieces.
 
 use super::Malformed;
 
-/// The longest frame that a client takes.
+/// The longest frame that a client accepts.
 pub const MAX_FRAME: usize = 16 << 20;
-/// The longest frame that a program takes from a client.
+/// The longest frame that a program accepts from a client.
 pub const MAX_REQUEST: usize = 64 << 10;
 
-/// A length that counts the type and the payload.
+/// The size of the length field, which counts the type and the payload.
 pub(super) const HEADER: usize = 4;
 
 /// One frame.
@@ -19,31 +19,31 @@ pub struct Frame {
     pub body: Vec<u8>,
 }
 
-/// Collects bytes and gives frames.
+/// Collects bytes and returns complete frames.
 #[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
-    /// How many of them were given out.
+    /// The number of bytes at the start of `bytes` that were returned already.
     start: usize,
-    /// How many bytes of the stream were given out before those.
+    /// The number of returned bytes that were dropped from `bytes`.
     before: u64,
     longest: usize,
 }
 
 impl Default for Frames {
-    /// Of a length up to [`MAX_FRAME`].
+    /// Accepts frames of up to [`MAX_FRAME`] bytes.
     fn default() -> Frames {
         Frames::up_to(MAX_FRAME)
     }
 }
 
 impl Frames {
-    /// Of a length up to this one.
+    /// Accepts frames of up to `longest` bytes.
     pub fn up_to(longest: usize) -> Frames {
         Frames { bytes: Vec::new(), start: 0, before: 0, longest }
     }
 
-    /// Takes bytes in.
+    /// Appends bytes from the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.bytes.drain(..self.start);
@@ -53,10 +53,10 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next frame that is whole.
+    /// The next complete frame, if there is one.
     ///
     /// # Errors
-    /// If it is empty or too long; nothing after it can be read.
+    /// If the frame is empty or too long; nothing after it can be read.
     #[allow(clippy::should_implement_trait, reason = "an iterator would go on after an error")]
     pub fn next(&mut self) -> Result<Option<Frame>, Malformed> {
         let rest = &self.bytes[self.start..];
@@ -74,7 +74,7 @@ impl Frames {
         Ok(Some(frame))
     }
 
-    /// How many bytes of the stream were given out as frames.
+    /// The number of bytes of the stream that were returned as frames.
     pub fn offset(&self) -> u64 {
         self.before + self.start as u64
     }

@@ -1,11 +1,10 @@
-//! Our own protocol: frames of a length, a type and a payload. `docs/protocol/live.md` says what each means.
+//! Our own protocol: frames of a length, a type and a payload. `docs/protocol/live.md` specifies them.
 //!
-//! A client speaks first, with [`Greeting`]; the program answers with [`Reply`], and from then on sends [`Event`]s and
-//! hears [`Control`]s. Types of frames and marks of values that are not known are skipped, and so are bytes after
-//! what is known of a payload: that is how later versions may say more.
+//! The client speaks first, with a [`Greeting`]. The program answers with a [`Reply`], then sends [`Event`]s
+//! and receives [`Control`]s. Unknown frame types and value marks are skipped, as are bytes after the known
+//! part of a payload: so later versions can extend the protocol.
 //!
-//! [`Event`]: crate::Event
-//! [`Control`]: crate::Control
+//! [`Event`]: crate::Event [`Control`]: crate::Control
 
 mod frames;
 mod put;
@@ -17,50 +16,52 @@ pub use take::{take_control, take_event, take_greeting, take_reply};
 
 use std::fmt;
 
-/// The version that is written here, and the only one that is read.
+/// The version that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
 
-/// What every conversation begins with.
+/// The first bytes of every conversation.
 pub const MAGIC: &[u8; 8] = b"bactrian";
 
-/// What a client says first.
+/// The first message of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// The lowest version that it understands.
+    /// The lowest version that the client understands.
     pub lowest: u32,
-    /// The highest.
+    /// The highest version that the client understands.
     pub highest: u32,
-    /// What the program wants to hear from those it trusts; empty where the place of its socket is enough.
+    /// The token by which a program recognises clients that it trusts; empty where the socket's location is
+    /// protection enough.
     pub token: Vec<u8>,
 }
 
 impl Greeting {
-    /// What this crate says.
+    /// The greeting of this crate's version.
     pub fn new(token: &[u8]) -> Greeting {
         Greeting { lowest: VERSION, highest: VERSION, token: token.to_vec() }
     }
 }
 
-/// What a client is told first.
+/// The first message of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// This version is spoken.
+    /// The client is accepted, and this version is spoken.
     Welcome(u32),
-    /// It is not let in, and why.
+    /// The client is refused, with the reason.
     Refused(String),
-    /// Here the protocol of Ocamlviz is spoken, to those who say nothing; this one is spoken on a socket of the same machine.
+    /// This port speaks the Ocamlviz protocol with clients that do not greet. Our protocol is spoken on a
+    /// Unix socket of the same machine.
     Elsewhere {
-        /// Its path; empty if there is none.
+        /// The socket's path; empty if there is none.
         socket: String,
-        /// Which run of a program is there: a path may be there on another machine, too.
+        /// The run of the program there: the same path may exist on another machine, too.
         run: String,
     },
 }
 
-/// Bytes that are not of this protocol.
+/// Bytes that do not follow the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// How many bytes of the stream were sound before.
+    /// The number of valid bytes of the stream before them.
     pub offset: u64,
     /// What is wrong.
     pub reason: &'static str,
@@ -104,7 +105,7 @@ const UNITS: [crate::Unit; 4] = {
     [None, Bytes, Nanos, Percent]
 };
 
-/// Marks of values.
+/// Marks that say which variant a value is.
 mod mark {
     pub const COUNT: u8 = 0;
     pub const ELAPSED: u8 = 1;
@@ -123,7 +124,7 @@ mod mark {
     pub const KILLED: u8 = 14;
 }
 
-/// What clients may wish.
+/// Actions that clients request.
 mod action {
     pub const SET_PERIOD: u8 = 0;
     pub const STOP: u8 = 1;
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn numbers_of_elements_are_not_believed() {
-        // A tree of 2^60 nodes in a dozen bytes.
+        // Claims a tree of 2^60 nodes in a dozen bytes.
         let body = [&[1, mark::TREE][..], &[0xFF; 8], &[0x0F]].concat();
         let frame = Frame { kind: frame_type::UPDATE, body };
         assert!(take_event(&frame).is_err());

@@ -1,4 +1,4 @@
-//! From meaning to bytes.
+//! Encodes messages.
 
 use super::frames::HEADER;
 use super::{Greeting, KINDS, MAGIC, Reply, UNITS, action, frame_type, mark};
@@ -42,7 +42,7 @@ pub fn put_event(bytes: &mut Vec<u8>, event: &Event) {
     }
 }
 
-/// Appends a frame with a wish.
+/// Appends a frame with a request.
 pub fn put_control(bytes: &mut Vec<u8>, control: &Control) {
     frame(bytes, frame_type::CONTROL, |body| {
         put_number(body, control.request.into());
@@ -107,7 +107,7 @@ fn frame(bytes: &mut Vec<u8>, kind: u8, put: impl FnOnce(&mut Vec<u8>)) {
     bytes.extend_from_slice(&[0; HEADER]);
     bytes.push(kind);
     put(bytes);
-    // A program's own texts are cut long before that.
+    // Texts of a program are cut long before this limit.
     let length = u32::try_from(bytes.len() - start - HEADER).unwrap_or(u32::MAX);
     bytes[start..start + HEADER].copy_from_slice(&length.to_le_bytes());
 }
@@ -134,7 +134,7 @@ fn put_declaration(body: &mut Vec<u8>, declaration: &Declaration) {
     }
 }
 
-/// Where it stands in a list that has them all.
+/// The index of an element in a list that contains it.
 fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {
     all.iter().position(|it| it == one).unwrap_or_default() as u8
 }
@@ -153,7 +153,7 @@ fn put_value(body: &mut Vec<u8>, value: &Value) {
         }
         Value::Int(number) => {
             body.push(mark::INT);
-            // Small numbers are short, whatever their sign.
+            // Zigzag encoding: small numbers are short, whatever their sign.
             put_number(body, ((number << 1) ^ (number >> 63)) as u64);
         }
         Value::Float(number) => {
@@ -231,7 +231,7 @@ fn put_histogram(body: &mut Vec<u8>, histogram: &Histogram) {
     }
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// LEB128: seven bits per byte, lowest first; the top bit says that more follow.
 fn put_number(body: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         body.push(number as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! From bytes to meaning, with doubt.
+//! Decodes messages, without trusting them.
 
 use super::{Frame, Greeting, KINDS, MAGIC, Malformed, Reply, UNITS, action, frame_type, mark};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     Site, Stamp, Table, Tree, Value,
 };
 
-/// The event in a frame; none if it is of a type that is not known here.
+/// Decodes the event in a frame; None if its type is unknown.
 ///
 /// # Errors
-/// If the payload is shorter than it has to be, or has impossible numbers.
+/// If the payload is too short or has impossible numbers.
 pub fn take_event(frame: &Frame) -> Result<Option<Event>, Malformed> {
     let mut body = Body::new(&frame.body);
     let event = match frame.kind {
@@ -43,10 +43,10 @@ pub fn take_event(frame: &Frame) -> Result<Option<Event>, Malformed> {
     Ok(Some(event))
 }
 
-/// The wish in a frame; none if it is of a type that is not known here.
+/// Decodes the request in a frame; None if its type is unknown.
 ///
 /// # Errors
-/// As of [`take_event`].
+/// As for [`take_event`].
 pub fn take_control(frame: &Frame) -> Result<Option<Control>, Malformed> {
     if frame.kind != frame_type::CONTROL {
         return Ok(None);
@@ -65,10 +65,10 @@ pub fn take_control(frame: &Frame) -> Result<Option<Control>, Malformed> {
     Ok(Some(Control { request, action }))
 }
 
-/// A client's first frame.
+/// Decodes a client's first frame.
 ///
 /// # Errors
-/// If it is not one.
+/// If it is not a greeting.
 pub fn take_greeting(frame: &Frame) -> Result<Greeting, Malformed> {
     let mut body = Body::new(&frame.body);
     if frame.kind != frame_type::GREETING || body.bytes(MAGIC.len())? != MAGIC {
@@ -79,10 +79,10 @@ pub fn take_greeting(frame: &Frame) -> Result<Greeting, Malformed> {
     Ok(Greeting { lowest, highest, token: body.bytes(length)?.to_vec() })
 }
 
-/// A program's first frame.
+/// Decodes a program's first frame.
 ///
 /// # Errors
-/// If it is not one.
+/// If it is not a reply.
 pub fn take_reply(frame: &Frame) -> Result<Reply, Malformed> {
     let mut body = Body::new(&frame.body);
     let is_known =
@@ -97,7 +97,7 @@ pub fn take_reply(frame: &Frame) -> Result<Reply, Malformed> {
     })
 }
 
-/// What is left of a payload.
+/// The unread part of a payload.
 struct Body<'a> {
     rest: &'a [u8],
     length: usize,
@@ -145,7 +145,7 @@ impl<'a> Body<'a> {
         Err(self.malformed("a number of more than 64 bits"))
     }
 
-    /// A number of 32 bits.
+    /// A number of at most 32 bits.
     fn small(&mut self) -> Taken<u32> {
         let number = self.number()?;
         number.try_into().map_err(|_| self.malformed("a number of more than 32 bits"))
@@ -155,7 +155,7 @@ impl<'a> Body<'a> {
         self.small().map(ObserverId)
     }
 
-    /// How many elements follow: each takes a byte at least.
+    /// The number of elements that follow, each of which takes at least one byte.
     fn length(&mut self) -> Taken<usize> {
         let length = self.number()?;
         let fits = usize::try_from(length).ok().filter(|length| *length <= self.rest.len());
@@ -170,7 +170,7 @@ impl<'a> Body<'a> {
 
     fn text(&mut self) -> Taken<String> {
         let length = self.length()?;
-        // A program's strings are bytes; what is not text is shown as such.
+        // OCaml strings are bytes; invalid UTF-8 is replaced.
         Ok(String::from_utf8_lossy(self.bytes(length)?).into_owned())
     }
 
@@ -181,12 +181,12 @@ impl<'a> Body<'a> {
             started: self.number()?,
             runtime: self.text()?,
             controls: self.flag()?,
-            // Programs of before do not say it.
+            // Older programs do not send it.
             run: if self.rest.is_empty() { String::new() } else { self.text()? },
         })
     }
 
-    /// None if it is of a kind that is not known here.
+    /// None if the kind is unknown.
     fn declaration(&mut self) -> Taken<Option<Declaration>> {
         let id = self.id()?;
         let kind = KINDS.get(usize::from(self.byte()?)).copied();
@@ -198,7 +198,7 @@ impl<'a> Body<'a> {
         Ok(kind.map(|kind| Declaration { id, kind, name, labels, unit, period_ms }))
     }
 
-    /// None if it is of a sort that is not known here.
+    /// None if the mark is unknown.
     fn value(&mut self) -> Taken<Option<Value>> {
         let value = match self.byte()? {
             mark::COUNT => Value::Count(self.number()?),
