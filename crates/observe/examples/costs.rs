@@ -1,10 +1,11 @@
-//! What being observed costs. Prints a table; to be run with `--release`, on a quiet machine.
+//! Measures the overhead of being observed and prints a table. Run it with `--release` on a quiet machine.
 //!
 //! ```text
 //! cargo run --release -p bactrian-observe --example costs
 //! ```
 //!
-//! Clients are in another process, which is this program again with the arguments `clients`, the socket and a number.
+//! The clients run in another process: this program again, with the arguments `clients`, the socket and a
+//! count.
 
 use std::fs;
 use std::hint::black_box;
@@ -49,9 +50,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Nanoseconds of one call, less those of an empty loop.
+/// Nanoseconds per call, without the cost of the empty loop.
 fn cost(mut call: impl FnMut(u64)) -> f64 {
-    // Few at a time, so that some of the times nothing comes between.
+    // Few calls per measurement, so that some measurements are undisturbed.
     const TIMES: u64 = 20_000;
     let time = |call: &mut dyn FnMut()| {
         let best = (0..300).map(|_| {
@@ -107,7 +108,7 @@ fn count_all(handles: &[Handle]) {
     handles.iter().filter_map(Handle::count_cell).for_each(|cell| cell.add(1));
 }
 
-/// Percent of a processor that the server's thread takes while everything changes at every tick.
+/// Processor time of the server's thread, in percent, while every value changes at every tick.
 fn ticking(count: usize) -> Result<f64> {
     let (server, handles, socket) = observed("costs");
     let mut watching = clients(&socket, count, "read")?;
@@ -124,7 +125,7 @@ fn ticking(count: usize) -> Result<f64> {
     Ok(percent)
 }
 
-/// KiB of memory for each client that does not read.
+/// KiB of memory per client that does not read.
 fn stalled(text: usize) -> Result<f64> {
     const CLIENTS: usize = 1000;
     let (server, handles, socket) = observed("costs");
@@ -146,7 +147,7 @@ fn stalled(text: usize) -> Result<f64> {
     Ok(grown as f64 / 1024.0 / CLIENTS as f64)
 }
 
-/// Nanoseconds that servers' threads have computed.
+/// Processor time of all server threads, in nanoseconds.
 fn server_cpu() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let of = |task: fs::DirEntry| {
@@ -164,7 +165,7 @@ fn memory() -> usize {
     pages.unwrap_or_default() * 4096
 }
 
-/// Connects so many times, and reads or does not, until the standard input ends.
+/// Opens `count` connections, and reads from them if `reads` is set, until standard input ends.
 fn watch(socket: &str, count: usize, reads: bool) -> Result<()> {
     let mut greeting = Vec::new();
     wire::put_greeting(&mut greeting, &Greeting::new(b""));

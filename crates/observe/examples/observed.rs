@@ -1,5 +1,5 @@
-//! A program that lets everything be observed there is to observe. Runs for the number of seconds that it is given, or
-//! until its standard input ends; for the tests, and to look at with a client:
+//! A program that exposes every kind of observer. It runs for the given number of seconds, or until standard
+//! input ends. For tests, and to look at with a client:
 //!
 //! ```text
 //! cargo run -p bactrian-observe --example observed -- 60
@@ -32,7 +32,7 @@ static GRAPH: [Part; 5] = [
     Part { name: "leaf", parts: &[] },
 ];
 
-/// Also called by the tests, in a process of its own.
+/// Also called by the tests, in their own process.
 pub fn main() {
     let goes_on = Arc::new(AtomicBool::new(true));
     let until = Arc::clone(&goes_on);

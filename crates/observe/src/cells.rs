@@ -1,7 +1,7 @@
-//! Memory that the program counts in and the server reads: its address never moves, and it is never given back.
+//! Memory in which the program counts and from which the server reads. Cells never move and are never freed.
 //!
-//! A program's hot loop may keep such an address, also from another language, so nothing here is freed when an observer
-//! is killed: a late count must not land in someone else's memory. Each cell has cache lines of its own.
+//! A program's hot loop may keep the address of a cell, even in another language. So killing an observer
+//! frees nothing: a late count must not write into memory that was reused. Each cell has its own cache lines.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,78 +17,80 @@ pub struct CountCell {
 }
 
 impl CountCell {
-    /// A new one, for ever.
+    /// Allocates a cell that lives forever.
     pub fn leak() -> &'static CountCell {
         Box::leak(Box::default())
     }
 
-    /// The number itself, for whoever counts in another language.
+    /// The atomic itself, for code in other languages that counts in place.
     pub fn as_atomic(&'static self) -> &'static AtomicU64 {
         &self.count
     }
 
-    /// Counts.
+    /// Adds to the counter.
     #[inline]
     pub fn add(&self, count: u64) {
         self.count.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// What is there.
+    /// The current bits.
     #[inline]
     pub fn get(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Puts something else there.
+    /// Replaces the bits.
     #[inline]
     pub fn set(&self, bits: u64) {
         self.count.store(bits, Ordering::Relaxed);
     }
 
-    /// As a floating point number, changed by `change`.
+    /// Changes the cell as a floating-point number.
     pub fn update_float(&self, change: impl Fn(f64) -> f64) {
         let changed = |bits| Some(change(f64::from_bits(bits)).to_bits());
-        // Never refused: `changed` always has an answer.
+        // Cannot fail: `changed` always returns a value.
         let _ = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
     }
 }
 
-/// A stopwatch that several threads may start at once.
+/// A stopwatch that several threads may run at once.
 ///
-/// What is shown is the time of all runs that ended, and of those that go on. How many go on, and the sum of their
-/// starts, share one number so that they always fit together. A run that ends leaves there before it is added to what
-/// has ended, and readers look in the other order: a run is never seen twice. What was missed is seen the next time,
-/// and the reader never shows less than it has shown.
+/// Its value is the time of all completed runs plus that of the open ones. The number of open runs and the
+/// sum of their start times share one word, so that they are always consistent. A run that ends leaves this
+/// word before it is added to the completed runs, and readers load in the opposite order: so no run is
+/// counted twice. A run that was missed is counted at the next read, and the reader never reports less than
+/// it did before.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct TimeCell {
     nanos: AtomicU64,
     runs: AtomicU64,
-    /// How many go on, above the sum of their starts.
+    /// The number of open runs in the upper bits, the sum of their start times in the lower.
     open: AtomicU64,
-    /// What was shown last.
+    /// The value reported last.
     shown: AtomicU64,
 }
 
-/// Bits for the sum of starts: it is full after some thousand years that threads have run together.
+/// Bits for the sum of start times. It overflows after about a thousand years of threads' combined running
+/// time.
 const START_BITS: u32 = 48;
-/// A start is kept in units of 2^20 ns, about a millisecond.
+/// Log2 of the unit of start times: 2^20 ns, about a millisecond.
 const START_UNIT_BITS: u32 = 20;
 
-/// What a run that began at `start` adds to those that go on.
+/// What an open run that began at `start` adds to `open`.
 #[inline]
 const fn open_run(start: u64) -> u64 {
-    // Rounded up, so that a run seems shorter while it goes on, never longer.
+    // Rounded up: an open run may seem shorter than it is, never longer.
     (1 << START_BITS) | ((start >> START_UNIT_BITS) + 1)
 }
 
 impl TimeCell {
-    /// A new one, for ever.
+    /// Allocates a cell that lives forever.
     pub fn leak() -> &'static TimeCell {
         Box::leak(Box::default())
     }
 
-    /// Starts a run and says when.
+    /// Starts a run and returns its start time.
     #[inline]
     pub fn start(&self) -> u64 {
         let start = clock::now();
@@ -96,7 +98,7 @@ impl TimeCell {
         start
     }
 
-    /// Ends a run that was started then.
+    /// Ends the run that began at `start`.
     #[inline]
     pub fn stop(&self, start: u64) {
         let elapsed = clock::now().saturating_sub(start);
@@ -105,7 +107,7 @@ impl TimeCell {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What is to be shown. Only one thread at a time may ask.
+    /// The value to report. Only one thread at a time may call this.
     pub(crate) fn read(&self) -> Value {
         let ended = self.nanos.load(Ordering::Acquire);
         let open = self.open.load(Ordering::Relaxed);
@@ -119,7 +121,7 @@ impl TimeCell {
     }
 }
 
-/// A distribution that any thread may add to.
+/// A histogram to which any thread may add.
 #[derive(Debug)]
 pub struct HistogramCell {
     counts: Box<[AtomicU64; Histogram::BUCKETS]>,
@@ -129,7 +131,7 @@ pub struct HistogramCell {
 }
 
 impl HistogramCell {
-    /// A new one, for ever.
+    /// Allocates a cell that lives forever.
     pub fn leak() -> &'static HistogramCell {
         Box::leak(Box::new(HistogramCell {
             counts: Box::new([const { AtomicU64::new(0) }; Histogram::BUCKETS]),
@@ -139,12 +141,12 @@ impl HistogramCell {
         }))
     }
 
-    /// Takes one number in.
+    /// Adds one number.
     #[inline]
     pub fn record(&self, number: u64) {
         self.counts[Histogram::bucket_of(number)].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(number, Ordering::Relaxed);
-        // Both are rarely new, and reading is much cheaper than writing.
+        // A new extreme is rare, and loads are much cheaper than read-modify-writes.
         if number < self.min.load(Ordering::Relaxed) {
             self.min.fetch_min(number, Ordering::Relaxed);
         }
@@ -153,7 +155,7 @@ impl HistogramCell {
         }
     }
 
-    /// What is there now.
+    /// The current histogram.
     pub fn read(&self) -> Histogram {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).enumerate();
         let min = match self.min.load(Ordering::Relaxed) {
@@ -165,7 +167,7 @@ impl HistogramCell {
     }
 }
 
-/// Pieces of work: how many go on, and how long the others took.
+/// Operations: the number of open ones, and the durations of the completed ones.
 #[derive(Debug)]
 pub struct SpanCell {
     open: CountCell,
@@ -173,20 +175,20 @@ pub struct SpanCell {
 }
 
 impl SpanCell {
-    /// A new one, for ever.
+    /// Allocates a cell that lives forever.
     pub fn leak() -> &'static SpanCell {
         let durations = HistogramCell::leak();
         Box::leak(Box::new(SpanCell { open: CountCell::default(), durations }))
     }
 
-    /// One begins. Says when.
+    /// Begins an operation and returns its start time.
     #[inline]
     pub fn begin(&self) -> u64 {
         self.open.add(1);
         clock::now()
     }
 
-    /// One ends that began then.
+    /// Ends the operation that began at `begin`.
     #[inline]
     pub fn end(&self, begin: u64) {
         self.durations.record(clock::now().saturating_sub(begin));
@@ -194,7 +196,7 @@ impl SpanCell {
     }
 
     pub(crate) fn read(&self) -> Value {
-        // An end without its beginning would be a fault of the caller.
+        // It is negative only if the caller ended an operation that it did not begin.
         let open = (self.open.get() as i64).max(0) as u64;
         Value::Span { open, durations: self.durations.read() }
     }

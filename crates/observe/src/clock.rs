@@ -1,7 +1,8 @@
-//! The clock of everything that is observed: nanoseconds since the program's start.
+//! The clock for everything observed: nanoseconds since the program's start.
 //!
-//! Asking the kernel takes some 25 ns; reading the processor's own counter a third of that. The counter is used where
-//! the kernel itself trusts it, which it says by using it as its own clock, or by being a guest whose host does.
+//! A clock_gettime call takes about 25 ns, reading the processor's time stamp counter a third of that. The
+//! counter is used where the kernel trusts it: where it is the kernel's own clock source, or where the kernel
+//! is a guest whose host uses it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,22 +10,22 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long the counter is compared with the kernel's clock at first. The comparison goes on with each
-/// [`Clock::compare`], so that this needs to be good enough for the first second only.
+/// How long the counter is first compared with the kernel's clock. Each [`Clock::compare`] refines the
+/// result, so that this needs to be accurate for the first second only.
 const FIRST_COMPARISON: Duration = Duration::from_micros(200);
 
-/// Bits after the point in the number of nanoseconds per tick.
+/// Fraction bits of the fixed-point number of nanoseconds per tick.
 const FRACTION_BITS: u32 = 32;
 
 #[derive(Debug)]
 struct Clock {
-    /// When the clock was made.
+    /// When the clock was created.
     made: Instant,
-    /// What the counter said then.
+    /// The counter's value at that time.
     made_ticks: u64,
-    /// How old the program was then.
+    /// The program's age at that time, in nanoseconds.
     age: u64,
-    /// Nanoseconds per tick, in fixed point. 0: the counter cannot be trusted.
+    /// Nanoseconds per tick, in fixed point; 0 if the counter cannot be trusted.
     rate: AtomicU64,
 }
 
@@ -34,7 +35,7 @@ pub fn now() -> u64 {
     clock().now()
 }
 
-/// Nanoseconds of processor time of the whole process.
+/// Processor time of the whole process, in nanoseconds.
 pub fn cpu() -> u64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -46,7 +47,8 @@ pub fn started() -> u64 {
     (since_1970.as_micros() as u64).saturating_sub(now() / 1000)
 }
 
-/// Compares the counter with the kernel's clock again. The longer the program runs, the better they agree.
+/// Calibrates the counter against the kernel's clock again. The longer the program runs, the better they
+/// agree.
 pub fn compare() {
     clock().compare();
 }
@@ -98,11 +100,11 @@ impl Clock {
     }
 }
 
-/// How old this process is, in nanoseconds: what the kernel says, to a hundredth of a second.
+/// The age of this process in nanoseconds, from the kernel, to a hundredth of a second.
 fn age_of_program() -> Option<u64> {
-    const HERTZ: u64 = 100; // What the kernel shows in this file, on all architectures.
+    const HERTZ: u64 = 100; // USER_HZ, the unit in this file on all architectures.
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, in brackets, may hold anything. After it the start is the 20th.
+    // The process name, in parentheses, may contain anything. The start time is the 20th field after it.
     let (_, after_name) = stat.rsplit_once(')')?;
     let start: u64 = after_name.split_whitespace().nth(19)?.parse().ok()?;
     let since_boot = clock_gettime(ClockId::Boottime);
@@ -114,8 +116,8 @@ fn age_of_program() -> Option<u64> {
 #[inline]
 #[expect(unsafe_code, reason = "the compiler's name for the instruction is unsafe")]
 fn ticks() -> u64 {
-    // SAFETY: every processor of this architecture has the instruction; where a kernel forbids it, it does not use the
-    // counter itself, but then we have read it once: no Linux forbids it to programs that did not ask for that.
+    // SAFETY: every processor of this architecture has the instruction. A kernel can forbid it to a program
+    // (prctl PR_SET_TSC), but no Linux does so unless the program asks.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -146,7 +148,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         compare();
         let (ours, kernels) = (now() - before, kernel.elapsed().as_nanos() as u64);
-        // Between the two readings of each pair a loaded machine may do something else.
+        // On a loaded machine, other threads may run between the two readings of a pair.
         assert!(ours > 40_000_000 && ours < kernels + 20_000_000, "{ours} against {kernels}");
     }
 

@@ -1,12 +1,13 @@
-//! Which of the process's descriptors are ours, so that the child of a fork can close them.
+//! Tracks which of the process's descriptors are ours, so that the child of a fork can close them.
 //!
-//! The child has only the thread that forked; whatever lock another thread held stays locked there for ever. So what
-//! the child needs is in plain atomic numbers: a bit for every descriptor. A fork must not fall between the opening of
-//! a descriptor and the setting of its bit, nor between clearing and closing: both happen behind a gate that the fork
-//! closes first ([`hold`], [`release`]). Nobody waits behind the gate for anything.
+//! The child has only the thread that forked, so a lock that another thread held stays locked there forever.
+//! Therefore what the child needs is in plain atomics: one bit for each descriptor. A fork must not fall
+//! between opening a descriptor and setting its bit, nor between clearing the bit and closing. Both happen
+//! behind a gate that the fork closes first ([`hold`], [`release`]). Nothing blocks while it holds the gate.
 //!
-//! Programs that become daemons close all descriptors that they do not know, and their own files then get our numbers. So
-//! each of ours is remembered with the file it was opened for, and nothing else is ever closed.
+//! Programs that become daemons close all descriptors that they do not know; their own files then get our
+//! numbers. So each of our descriptors is remembered with the file it was opened for, and nothing else is
+//! ever closed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -16,21 +17,21 @@ use rustix::fs::fstat;
 
 use crate::process;
 
-/// Descriptors above this are not used: clients that get one are sent away.
+/// The highest descriptor in use; clients that would get a higher one are disconnected.
 pub(crate) const HIGHEST: RawFd = 65_535;
 
 static OURS: [AtomicU64; (HIGHEST as usize + 1) / 64] = [const { AtomicU64::new(0) }; _];
 static GATE: AtomicBool = AtomicBool::new(false);
 
-/// A descriptor of ours. Closed when dropped.
+/// A descriptor of ours, closed on drop.
 #[derive(Debug)]
 pub(crate) struct Owned {
     descriptor: Option<OwnedFd>,
     file: Option<File>,
 }
 
-/// What a descriptor was opened for: device and inode. Sockets have one each; of what has none of its own, such as an
-/// epoll, it is at least known that it is no file and no socket.
+/// The file a descriptor was opened for: device and inode. Sockets have their own inodes. Anonymous inodes,
+/// such as that of an epoll instance, are shared, but at least differ from any file or socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct File(u64, u64);
 
@@ -41,18 +42,18 @@ impl File {
 }
 
 impl Owned {
-    /// Opens one.
+    /// Opens a descriptor.
     ///
     /// # Errors
-    /// Those of `open`; or that its number is too high.
+    /// Those of `open`, or the descriptor is too high.
     pub fn open(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<Owned> {
         behind_gate(|| open().and_then(Owned::new))
     }
 
-    /// Opens two.
+    /// Opens a pair of descriptors.
     ///
     /// # Errors
-    /// As of [`Owned::open`].
+    /// As for [`Owned::open`].
     pub fn open_pair(
         open: impl FnOnce() -> io::Result<(OwnedFd, OwnedFd)>,
     ) -> io::Result<(Owned, Owned)> {
@@ -71,7 +72,7 @@ impl Owned {
         Ok(Owned { descriptor: Some(descriptor), file })
     }
 
-    /// The descriptor itself. Always there, until it is dropped.
+    /// The descriptor; present until drop.
     pub fn get(&self) -> &OwnedFd {
         match &self.descriptor {
             Some(descriptor) => descriptor,
@@ -79,12 +80,13 @@ impl Owned {
         }
     }
 
-    /// Whether someone else has closed it.
+    /// Whether the program has closed it.
     pub fn is_robbed(&self) -> bool {
         self.descriptor.as_ref().is_none_or(|descriptor| File::of(descriptor) != self.file)
     }
 
-    /// Lets go of a descriptor that someone else has closed: whatever has its number now is not ours.
+    /// Releases a descriptor that the program has closed, without closing it: whatever has its number now is
+    /// not ours.
     pub fn forget(mut self) {
         if let Some(descriptor) = self.descriptor.take() {
             clear(descriptor.as_raw_fd());
@@ -97,7 +99,7 @@ impl Drop for Owned {
     fn drop(&mut self) {
         let Some(descriptor) = self.descriptor.take() else { return };
         if process::is_child() {
-            // Closed already, without asking anyone; the number may be somebody else's.
+            // Closed already, directly by the fork handler; the number may belong to something else by now.
             std::mem::forget(descriptor);
             return;
         }
@@ -122,7 +124,7 @@ fn clear(descriptor: RawFd) {
     }
 }
 
-/// All of ours, without a lock.
+/// All our descriptors, read without a lock.
 pub(crate) fn all() -> impl Iterator<Item = RawFd> {
     let words = OURS.iter().enumerate();
     words.flat_map(|(word, bits)| {
@@ -132,10 +134,10 @@ pub(crate) fn all() -> impl Iterator<Item = RawFd> {
     })
 }
 
-/// Closes the gate: no descriptor comes or goes until [`release`].
+/// Closes the gate: no descriptor is opened or closed until [`release`].
 pub(crate) fn hold() {
-    // Whoever has it needs microseconds. Only a signal's handler that forks, on the thread that has it, would wait for
-    // ever; it is let through after a while, and its child may have a descriptor of ours.
+    // The holder needs only microseconds. But a signal handler that forks on the thread that holds the gate
+    // would wait forever, so the wait is limited; the child may then inherit a descriptor of ours.
     let mut patience = 1_000_000;
     while GATE.swap(true, Ordering::Acquire) && patience > 0 {
         std::thread::yield_now();
@@ -183,7 +185,7 @@ mod tests {
         let number = owned.get().as_raw_fd();
         assert!(all().any(|ours| ours == number));
         drop(owned);
-        // Another test's thread may have got the same number, but not for us.
+        // A thread of another test may have got the same number, but not through this module.
         assert!(place(-1).is_none() && place(HIGHEST + 1).is_none());
         assert!(Owned::open(|| Err(io::ErrorKind::NotFound.into())).is_err());
         assert!(!GATE.load(Ordering::Relaxed) || all().next().is_none());

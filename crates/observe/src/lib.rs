@@ -1,17 +1,18 @@
-//! Lets a program be watched while it runs.
+//! Makes a program observable while it runs.
 //!
-//! For: programs in Rust, which use the primitives here ([`Point`], [`Time`], [`Value`], ...) and are then shown by
-//! `bactrian live` and by the clients of Ocamlviz; and for libraries that do the same for other languages, which use
-//! [`server()`] and its [`Handle`]s.
+//! Used by Rust programs, through the primitives here ([`Point`], [`Time`], [`Value`], ...), whose values
+//! `bactrian live` and the clients of Ocamlviz display; and by libraries that do the same for other
+//! languages, through [`server()`] and its [`Handle`]s.
 //!
-//! The caller owes: nothing. The server starts with the first observer; the environment says where it listens
-//! ([`settings`]). A program that nobody watches pays for its counting and nothing else.
+//! The caller has no duties. The server starts with the first observer; environment variables say where it
+//! listens ([`settings`]). A program without clients pays for its counting and nothing else.
 //!
-//! Promises: no client and nothing in the environment makes the program hang, panic, end, or grow without limit. What
-//! could not be shown is counted. The child of a fork is not observed, and holds none of our descriptors.
+//! Guarantees: no client and nothing in the environment makes the program hang, panic, exit or grow without
+//! bound. What could not be sent is counted. The child of a fork is not observed and holds none of our
+//! descriptors.
 //!
-//! Left out: how numbers are shown and kept, which is the client's affair; what can be seen without the program's help
-//! (`bactrian-capture`).
+//! Not part of this crate: displaying and storing values, which is the client's task, and what can be
+//! measured without the program's help (`bactrian-capture`).
 //!
 //! ```
 //! use bactrian_observe::{Counter, Point, Time, Value, log};

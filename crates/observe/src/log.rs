@@ -1,7 +1,7 @@
-//! The program's log: the newest lines, in a ring.
+//! The program's log: a ring buffer of the newest lines.
 //!
-//! Lines are kept whether somebody watches or not, so that whoever comes sees what happened before. A line that is
-//! overwritten before anyone saw it is counted.
+//! Lines are kept whether or not a client is connected, so that a new client sees what happened before. Lines
+//! that are overwritten before any client saw them are counted.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,13 +14,13 @@ use crate::name::cut;
 use crate::process;
 use crate::registry::lock;
 
-/// So many lines wait for the next tick.
+/// Capacity of the ring, in lines: the most that can wait for the next tick.
 const LINES: usize = 1024;
-/// So many lines are shown to a client that comes.
+/// The number of earlier lines that a new client gets.
 pub(crate) const HISTORY: usize = 200;
-/// Longer lines are cut.
+/// Longer lines are cut, in bytes.
 const LONGEST: usize = 4096;
-/// Space that a short line does not keep from a long one before it.
+/// The capacity that a slot keeps, in bytes; the rest of a long line's buffer is freed.
 const KEPT_SPACE: usize = 512;
 
 #[derive(Debug)]
@@ -30,13 +30,13 @@ pub(crate) struct Log {
 
 #[derive(Debug, Default)]
 struct Ring {
-    /// The line of number `n` is at `n % LINES`.
+    /// Line number `n` is at index `n % LINES`.
     lines: Vec<Slot>,
     /// The number of the next line.
     next: u64,
-    /// Lines before this one were seen by somebody.
+    /// Lines before this number were sent to a client.
     seen: u64,
-    /// Lines that were overwritten and seen by nobody.
+    /// The number of lines that were overwritten before any client saw them.
     lost: u64,
 }
 
@@ -46,11 +46,11 @@ struct Slot {
     text: Vec<u8>,
 }
 
-/// What came since somebody looked last.
+/// The lines since the last call.
 #[derive(Debug, Default)]
 pub(crate) struct NewLines {
     pub lines: Vec<LogLine>,
-    /// How many are missing before those.
+    /// The number of lines lost before these.
     pub lost: u64,
 }
 
@@ -77,12 +77,12 @@ impl Log {
         let slot = &mut ring.lines[place];
         slot.at = at;
         slot.text.clear();
-        // One byte more than is shown tells that it was longer.
+        // One byte beyond the limit shows that the line was longer.
         slot.text.extend_from_slice(&text[..text.len().min(LONGEST + 1)]);
         slot.text.shrink_to(KEPT_SPACE);
     }
 
-    /// Adds a line that is put together from parts.
+    /// Adds a formatted line.
     pub fn format(&self, line: fmt::Arguments<'_>) {
         thread_local! {
             static BUFFER: RefCell<String> = const { RefCell::new(String::new()) };
@@ -90,17 +90,18 @@ impl Log {
         if let Some(text) = line.as_str() {
             return self.add(text.as_bytes());
         }
-        // Taken out, because what is formatted may log something itself. At the end of a thread there is none.
+        // The buffer is taken out because a `Display` implementation may log something itself. While the
+        // thread exits there is no buffer.
         let mut text = BUFFER.try_with(RefCell::take).unwrap_or_default();
         text.clear();
-        // What a `Display` could not say is missing in the line.
+        // If a `Display` implementation fails, its part of the line is missing.
         let _ = fmt::Write::write_fmt(&mut text, line);
         self.add(text.as_bytes());
         text.shrink_to(LONGEST);
         let _ = BUFFER.try_with(|buffer| buffer.replace(text));
     }
 
-    /// Takes what nobody has seen yet; from now on somebody has.
+    /// Takes the lines that no client has seen, and marks them as seen.
     pub fn take_new(&self) -> NewLines {
         let mut ring = lock(&self.ring);
         let lost = std::mem::take(&mut ring.lost);
@@ -109,7 +110,7 @@ impl Log {
         NewLines { lines: ring.from(from), lost }
     }
 
-    /// The newest lines that were seen: what a client missed that comes now.
+    /// The newest lines that were sent already: the history for a new client.
     pub fn history(&self) -> Vec<LogLine> {
         let ring = lock(&self.ring);
         let from = ring.seen.saturating_sub(HISTORY as u64).max(ring.oldest());

@@ -1,13 +1,13 @@
-//! What an observer is called, and what else can be said about it when it is made.
+//! An observer's name, with the other properties that can be given at its creation.
 
 use bactrian_live::{Unit, names};
 
-/// Names and labels longer than this are cut.
+/// Longer names and labels are cut, in bytes.
 const LONGEST: usize = 200;
-/// So many labels are kept.
+/// The most labels of an observer.
 const MOST_LABELS: usize = 16;
 
-/// What an observer is called. A text is enough; labels, unit and period may be added.
+/// The name of an observer. A string suffices; labels, unit and period may be added.
 ///
 /// ```
 /// use bactrian_observe::{Name, Point};
@@ -23,7 +23,8 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name. Those of the runtime and of the system are put under `program.`, since they are told by others.
+    /// A name. Names reserved for the runtime and the operating system get the prefix `program.`, because
+    /// other sources provide those.
     pub fn new(name: impl AsRef<str>) -> Name {
         let name = name.as_ref();
         if names::is_reserved(name) {
@@ -32,12 +33,13 @@ impl Name {
         Name::reserved(name)
     }
 
-    /// A name that may be one of [`bactrian_live::names`]: for libraries that speak for a runtime.
+    /// A name that may be one of [`bactrian_live::names`]: for libraries that report the numbers of a
+    /// runtime.
     pub fn reserved(name: &str) -> Name {
         Name { name: cut(name, LONGEST), ..Name::default() }
     }
 
-    /// Adds what tells it apart from others of the same name. No more than 16 are kept.
+    /// Adds a label that distinguishes observers of the same name. At most 16 are kept.
     pub fn label(mut self, key: impl AsRef<str>, value: impl AsRef<str>) -> Name {
         if self.labels.len() < MOST_LABELS {
             self.labels.push((cut(key.as_ref(), LONGEST), cut(value.as_ref(), LONGEST)));
@@ -45,13 +47,13 @@ impl Name {
         self
     }
 
-    /// What its numbers mean.
+    /// Sets the unit of the values.
     pub fn unit(mut self, unit: Unit) -> Name {
         self.unit = unit;
         self
     }
 
-    /// Milliseconds between values. 0, as it is without this: those of the server.
+    /// Sets the milliseconds between values. 0, the default, means the server's period.
     pub fn period(mut self, milliseconds: u32) -> Name {
         self.period_ms = milliseconds;
         self
@@ -70,7 +72,7 @@ impl From<String> for Name {
     }
 }
 
-/// The beginning of a text, with a mark if something is missing.
+/// The beginning of a text, with an ellipsis if it was cut.
 pub(crate) fn cut(text: &str, longest: usize) -> String {
     const MARK: &str = "…";
     if text.len() <= longest {

@@ -1,7 +1,8 @@
-//! What happens to the whole process: fork, exit, signals.
+//! Events that concern the whole process: fork, exit, signals.
 //!
-//! After a fork the child has no server: its thread is not there. The child closes our descriptors, so that clients of
-//! the parent see its end, and everything it observes from then on goes nowhere. Nothing in the child waits for a lock.
+//! After a fork the child has no server, because the server's thread does not exist there. The child closes
+//! our descriptors, so that the parent's clients notice when the parent ends, and ignores everything it is
+//! told to observe from then on. Nothing in the child waits for a lock.
 
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::path::Path;
@@ -16,17 +17,17 @@ use crate::registry::lock;
 
 static CHILD: AtomicBool = AtomicBool::new(false);
 
-/// What is done when the process ends in an orderly way.
+/// Callbacks for a normal exit.
 static AT_EXIT: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
 
-/// Whether this is the child of a fork that happened while it was observed.
+/// Whether this process is the child of a fork that happened while observed.
 #[inline]
 pub(crate) fn is_child() -> bool {
     CHILD.load(Ordering::Relaxed)
 }
 
-/// What tells this run of the program from others, with the moment it was first asked for: a process may become another program. It
-/// reads files for that, once.
+/// Identifies this run of the program. Includes the time of the first call, because exec can turn the process
+/// into another program. Reads files, once.
 pub(crate) fn run() -> &'static str {
     static RUN: OnceLock<String> = OnceLock::new();
     RUN.get_or_init(|| {
@@ -35,7 +36,7 @@ pub(crate) fn run() -> &'static str {
     })
 }
 
-/// Has something done when the process ends in an orderly way. It must not wait for long.
+/// Registers a callback for a normal exit of the process. It must not block for long.
 pub(crate) fn at_exit(act: impl Fn() + Send + 'static) {
     prepare();
     lock(&AT_EXIT).push(Box::new(act));
@@ -45,8 +46,9 @@ pub(crate) fn at_exit(act: impl Fn() + Send + 'static) {
 pub(crate) fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handlers are functions of this file that take no argument and do not unwind. Should there be no
-        // memory for them, nothing happens at fork and exit, which is no worse than before.
+        // SAFETY: the handlers are functions of this file that take no argument and do not unwind. If
+        // registration fails for lack of memory, nothing happens at fork and exit, which is no worse than
+        // before.
         unsafe {
             libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child));
             libc::atexit(exiting);
@@ -67,8 +69,8 @@ extern "C" fn in_child() {
     let was_child = CHILD.swap(true, Ordering::Relaxed);
     if !was_child {
         for descriptor in descriptors::all() {
-            // SAFETY: it was open and ours when the process forked, behind the gate; and the owner, which could close
-            // it again, forgets it here instead because this is the child.
+            // SAFETY: it was open and ours when the process forked, behind the gate. The owner, which could
+            // close it a second time, forgets it instead because this is the child.
             unsafe {
                 libc::close(descriptor);
             }
@@ -77,34 +79,34 @@ extern "C" fn in_child() {
     descriptors::release();
 }
 
-/// Closes a descriptor. Not as a dropped one is closed: should the program have closed it in this moment, it would be
-/// ended for that in a debug build.
+/// Closes a descriptor. Unlike drop, this does not abort a debug build if the program has closed the
+/// descriptor at this moment.
 #[expect(unsafe_code, reason = "no safe crate that we use closes what may be closed")]
 pub(crate) fn close(descriptor: OwnedFd) {
-    // SAFETY: its only owner gives it away.
+    // SAFETY: its only owner passes it by value.
     unsafe {
         libc::close(descriptor.into_raw_fd());
     }
 }
 
 extern "C" fn exiting() {
-    // What the parent made is not the child's to take away.
+    // What the parent created (such as its socket) is not the child's to remove.
     if is_child() {
         return;
     }
     let acts = std::mem::take(&mut *lock(&AT_EXIT));
-    // A panic cannot be let out into the C library.
+    // A panic must not unwind into the C library.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         acts.iter().for_each(|act| act())
     }));
 }
 
-/// Runs `act` with all signals blocked. A thread that is started there has them blocked for its life, so that signals
-/// reach only threads of the program, as they would without us.
+/// Runs `act` with all signals blocked. A thread started there inherits this mask, so that signals reach only
+/// the program's own threads, as they would without us.
 #[expect(unsafe_code, reason = "no safe crate that we use sets the mask of a thread")]
 pub(crate) fn without_signals<T>(act: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are plain memory that the C library fills before it is read, and the mask is put back as it
-    // was before this function returns. `act` starts a thread and does not unwind.
+    // SAFETY: the C library fills both sets before they are read, and the mask is restored before this
+    // function returns. `act` starts a thread and does not unwind.
     unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();
         let mut before = std::mem::zeroed::<libc::sigset_t>();

@@ -1,7 +1,7 @@
-//! All that a program lets be observed.
+//! All observers of a program.
 //!
-//! The program declares and publishes; the server's thread reads. What a program does often never comes here: it counts
-//! in cells ([`crate::cells`]), whose addresses the observers hold.
+//! The program declares and publishes; the server's thread reads. Frequent operations do not come here: they
+//! count in cells ([`crate::cells`]), whose addresses the observers hold.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -13,24 +13,24 @@ use crate::cells::{CountCell, HistogramCell, SpanCell, TimeCell};
 use crate::name::Name;
 use crate::process;
 
-/// So many observers that are dead are remembered, for clients that come later.
+/// The number of ended observers that are kept for later clients.
 const DEAD_REMEMBERED: usize = 1000;
 
 /// Where an observer's values come from.
 pub(crate) enum Source {
     Count(&'static CountCell),
-    /// The bits of a floating point number.
+    /// The cell holds the bits of a floating-point number.
     Float(&'static CountCell),
     Time(&'static TimeCell),
     Histogram(&'static HistogramCell),
     Span(&'static SpanCell),
-    /// A cell of another language, with what reads it.
+    /// A cell in another language, with the function that reads it.
     Read(Box<dyn Fn() -> Value + Send + Sync>),
-    /// What the program published last, and the server has not taken yet.
+    /// The last published value that the server has not taken yet.
     Published(Mutex<Option<Value>>),
-    /// The same, but it publishes only when it is asked, by its evaluator.
+    /// Likewise, but the program publishes only when asked by its evaluator.
     Asked(Mutex<Option<Value>>),
-    /// The same, but it is a closure that a thread of ours calls.
+    /// Likewise, but the value comes from a closure that a thread of ours calls.
     Closure {
         call: Mutex<Closure>,
         fresh: Mutex<Option<Value>>,
@@ -40,7 +40,7 @@ pub(crate) enum Source {
 /// A closure of the program.
 pub(crate) struct Closure {
     pub closure: Box<dyn FnMut() -> Value + Send>,
-    /// How often it panicked since it came back the last time.
+    /// The number of panics since the last successful call.
     pub failures: u32,
 }
 
@@ -48,13 +48,13 @@ pub(crate) struct Closure {
 pub(crate) struct Observer {
     pub declaration: Declaration,
     pub source: Source,
-    /// As often as the program or a client wishes: milliseconds, 0 for the server's own period.
+    /// The period that the program or a client requested, in milliseconds; 0 for the server's own period.
     period_ms: AtomicU32,
-    /// A client does not want it for now.
+    /// Set while a client has stopped it.
     stopped: AtomicBool,
-    /// Asked, and not answered yet.
+    /// It was asked and has not answered yet.
     outstanding: AtomicBool,
-    /// Nanoseconds that its last value took.
+    /// What evaluating its last value cost, in nanoseconds.
     cost: AtomicU64,
     end: AtomicU8,
 }
@@ -68,7 +68,7 @@ impl Observer {
         self.declaration.id
     }
 
-    /// What it says now; nothing if it has nothing new to say.
+    /// Its current value; None if there is nothing new.
     pub fn take(&self) -> Option<Value> {
         match &self.source {
             Source::Count(cell) => Some(Value::Count(cell.get())),
@@ -83,19 +83,19 @@ impl Observer {
         }
     }
 
-    /// Answers.
+    /// Publishes the answer to a request.
     pub fn publish(&self, value: Value) {
         self.show(value);
         self.outstanding.store(false, Ordering::Release);
     }
 
-    /// Says something about an answer that has not come yet.
+    /// Sets a value to show while the answer is still outstanding.
     pub fn show(&self, value: Value) {
         match &self.source {
             Source::Published(fresh) | Source::Asked(fresh) | Source::Closure { fresh, .. } => {
                 *lock(fresh) = Some(value);
             }
-            // Whoever has a cell counts there.
+            // Cells are written directly.
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ impl Observer {
         !matches!(self.source, Source::Published(_) | Source::Asked(_) | Source::Closure { .. })
     }
 
-    /// How it ended, if it has.
+    /// How it ended; None while it is alive.
     pub fn ended(&self) -> Option<Value> {
         match self.end.load(Ordering::Acquire) {
             ALIVE => None,
@@ -115,9 +115,9 @@ impl Observer {
     }
 
     fn end(&self, how: u8) {
-        // The first end counts.
+        // Only the first end counts.
         let _ = self.end.compare_exchange(ALIVE, how, Ordering::AcqRel, Ordering::Relaxed);
-        // What a closure holds is not needed any more. One that is being called keeps it.
+        // Drops what the closure captured. A closure that is running at the moment keeps its captures.
         if let Source::Closure { call, .. } = &self.source
             && let Ok(mut call) = call.try_lock()
         {
@@ -127,7 +127,7 @@ impl Observer {
         }
     }
 
-    /// Notes that it was asked. False if it was asked before and has not answered.
+    /// Marks it as asked. Returns false if an earlier request is still unanswered.
     pub fn ask(&self) -> bool {
         !self.outstanding.swap(true, Ordering::AcqRel)
     }
@@ -177,12 +177,12 @@ pub(crate) struct Registry {
 struct Inner {
     last_id: u32,
     observers: Vec<Arc<Observer>>,
-    /// The dead are looked for when there are as many as this, should nobody watch.
+    /// Ended observers are removed at this size, even without clients.
     next_cleaning: usize,
 }
 
 impl Registry {
-    /// Something is observed from now on. In the child of a fork nothing is, but whoever declares need not know.
+    /// Adds an observer. In the child of a fork nothing is added; the caller gets a handle all the same.
     pub fn add(&self, kind: Kind, name: Name, source: Source) -> Handle {
         let Name { name, labels, unit, period_ms } = name;
         let declare = |id| {
@@ -218,14 +218,14 @@ impl Registry {
         Handle { observer }
     }
 
-    /// Observers that came after `last`, the oldest first.
+    /// Observers added after `last`, the oldest first.
     pub fn since(&self, last: ObserverId) -> Vec<Arc<Observer>> {
         let inner = lock(&self.inner);
         let from = inner.observers.partition_point(|observer| observer.id() <= last);
         inner.observers[from..].to_vec()
     }
 
-    /// The one of this name that is alive, the newest if there are several.
+    /// The live observer of this kind and name; the newest if there are several.
     pub fn find(&self, kind: Kind, name: &Name) -> Option<Handle> {
         if process::is_child() {
             return None;
@@ -242,8 +242,8 @@ impl Registry {
         found.map(|observer| Handle { observer: Arc::clone(observer) })
     }
 
-    /// Forgets the oldest of those that are dead, if they are many, so that a program that always makes new ones does
-    /// not fill its memory with the dead.
+    /// Removes the oldest ended observers if there are many, so that a program that keeps creating observers
+    /// does not fill its memory with ended ones.
     pub fn forget_dead(&self) {
         lock(&self.inner).forget_dead();
     }
@@ -269,57 +269,58 @@ impl Inner {
     }
 }
 
-/// An observer, for the program that has it. It goes on being observed when its handles are dropped, until it is
-/// killed.
+/// The program's handle to an observer. Dropping it does not end the observer; [`Handle::kill`] does.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) observer: Arc<Observer>,
 }
 
 impl Handle {
-    /// Its number.
+    /// Its id.
     pub fn id(&self) -> ObserverId {
         self.observer.id()
     }
 
-    /// Says its value, if it is not one that counts in a cell. The last one before the server looks is shown.
+    /// Publishes a value, unless the observer counts in a cell. Of several values between two ticks, the last
+    /// is shown.
     pub fn publish(&self, value: Value) {
         if !process::is_child() {
             self.observer.publish(value);
         }
     }
 
-    /// It is not observed any more; its last value stays to be seen.
+    /// Stops observing it; clients still see its last value.
     pub fn kill(&self) {
         self.observer.end(KILLED);
     }
 
-    /// What was observed is not alive any more.
+    /// Marks the observed value as collected.
     pub fn collected(&self) {
         self.observer.end(COLLECTED);
     }
 
-    /// Whether a client wants it not to be evaluated.
+    /// Whether a client has stopped its evaluation.
     pub fn is_stopped(&self) -> bool {
         self.observer.is_stopped()
     }
 
-    /// Changes the time between its values: milliseconds, 0 for that of the server.
+    /// Sets the milliseconds between values; 0 means the server's period.
     pub fn set_period(&self, milliseconds: u32) {
         self.observer.set_period(milliseconds);
     }
 
-    /// Says how many nanoseconds its last value took. It is asked so rarely that they are a twentieth of the time at most.
+    /// Reports what evaluating the last value cost, in nanoseconds. The period is lengthened so that
+    /// evaluation takes at most a twentieth of the time.
     pub fn set_cost(&self, nanos: u64) {
         self.observer.set_cost(nanos);
     }
 
-    /// Whether it was asked and has not answered.
+    /// Whether it was asked and has not answered yet.
     pub fn is_outstanding(&self) -> bool {
         self.observer.is_outstanding()
     }
 
-    /// Where a point or a counter counts. Its address never moves.
+    /// The cell of a point, counter or gauge. Its address never changes.
     pub fn count_cell(&self) -> Option<&'static CountCell> {
         match self.observer.source {
             Source::Count(cell) | Source::Float(cell) => Some(cell),
@@ -327,7 +328,7 @@ impl Handle {
         }
     }
 
-    /// The stopwatch of a time.
+    /// The cell of a stopwatch.
     pub fn time_cell(&self) -> Option<&'static TimeCell> {
         match self.observer.source {
             Source::Time(cell) => Some(cell),
@@ -335,7 +336,7 @@ impl Handle {
         }
     }
 
-    /// Where a histogram counts.
+    /// The cell of a histogram.
     pub fn histogram_cell(&self) -> Option<&'static HistogramCell> {
         match self.observer.source {
             Source::Histogram(cell) => Some(cell),
@@ -343,7 +344,7 @@ impl Handle {
         }
     }
 
-    /// Where a span counts.
+    /// The cell of a span.
     pub fn span_cell(&self) -> Option<&'static SpanCell> {
         match self.observer.source {
             Source::Span(cell) => Some(cell),
@@ -352,14 +353,15 @@ impl Handle {
     }
 }
 
-/// How values of a new observer come about.
+/// Where a new observer's values come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The program counts in a cell: points, counters, gauges, times, histograms and spans. Other kinds are published.
+    /// The program counts in a cell: points, counters, gauges, stopwatches, histograms and spans. Other kinds
+    /// are published.
     Cell,
-    /// The program publishes values as it likes.
+    /// The program publishes values whenever it likes.
     Published,
-    /// The program publishes a value after it was asked by its evaluator.
+    /// The program publishes a value when its evaluator asks.
     Asked,
 }
 
@@ -377,7 +379,7 @@ impl Origin {
     }
 }
 
-/// A lock that a panic elsewhere does not close: what is behind it is whole at every moment.
+/// Locks, ignoring poisoning: the data behind these locks is consistent at every moment.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! How a program is observed, as its environment says. Nonsense there never ends a program; it is said in its log.
+//! Settings from environment variables. Invalid values never end a program; they are reported in its log.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bactrian_live::place;
 
-/// Where our own protocol is spoken: `off`, the path of a Unix socket, or `HOST:PORT`.
+/// Where our own protocol listens: `off`, the path of a Unix socket, or `HOST:PORT`.
 pub const LIVE: &str = "BACTRIAN_LIVE";
-/// What clients on the network have to know.
+/// The token that network clients must know.
 pub const TOKEN: &str = "BACTRIAN_LIVE_TOKEN";
-/// The port of Ocamlviz's protocol.
+/// The port of the Ocamlviz protocol.
 pub const PORT: &str = "OCAMLVIZ_PORT";
-/// The address of Ocamlviz's protocol: this machine only if nothing else is said, `off` for none.
+/// The host of the Ocamlviz protocol: the loopback address by default, `off` for none.
 pub const HOST: &str = "OCAMLVIZ_HOST";
 /// Seconds between two ticks.
 pub const PERIOD: &str = "OCAMLVIZ_PERIOD";
@@ -20,30 +20,30 @@ pub const PERIOD: &str = "OCAMLVIZ_PERIOD";
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 const LONGEST_PERIOD: Duration = Duration::from_secs(3600);
 
-/// Where our own protocol is spoken.
+/// Where our own protocol listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Live {
     /// Nowhere.
     Off,
-    /// On a Unix socket in the user's folder, by the number of the process.
+    /// On a Unix socket in the user's directory, named after the process id.
     Default,
     /// On this Unix socket.
     Path(PathBuf),
-    /// On the network, at this `HOST:PORT`, for those who know a token. Without one it is made up, and written to a
-    /// file in the user's folder.
+    /// On the network at this `HOST:PORT`, with a token. Without one, a token is generated and written to a
+    /// file in the user's directory.
     Network(String, Option<String>),
 }
 
 /// How a program is observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Where our own protocol is spoken.
+    /// Where our own protocol listens.
     pub live: Live,
-    /// Host and port of Ocamlviz's protocol, if it is spoken. Port 0 is any that is free.
+    /// Host and port of the Ocamlviz protocol, if it is enabled. Port 0 means any free port.
     pub ocamlviz: Option<(String, u16)>,
     /// The time between two ticks.
     pub period: Duration,
-    /// What could not be understood.
+    /// Settings that could not be understood, as messages for the log.
     pub complaints: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Those of the environment.
+    /// Reads the settings from the environment.
     pub fn from_environment() -> Settings {
         Settings::from_variables(|name| std::env::var_os(name))
     }
@@ -109,7 +109,7 @@ impl Settings {
     }
 }
 
-/// `HOST:PORT` rather than a path.
+/// Whether this is `HOST:PORT` rather than a path.
 fn is_address(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok()

@@ -1,4 +1,4 @@
-//! What a program writes to be observed. Everything here is observed by the program's [`server()`].
+//! The primitives that programs use. All are registered with the program's [`server()`].
 
 mod numbers;
 mod passages;
@@ -14,21 +14,21 @@ pub use text::{log_line, marker, wait_for_clients};
 pub use values::{Table, Tree, Value};
 pub use work::{RunningSpan, RunningTime, Span, Time};
 
-/// What all observers can do.
+/// The methods of all observers.
 macro_rules! observer {
     ($name:ident $(<$parameter:ident>)?) => {
         impl $(<$parameter>)? $name $(<$parameter>)? {
-            /// It is not observed any more; its last value stays to be seen.
+            /// Stops observing it; clients still see its last value.
             pub fn kill(&self) {
                 self.handle.kill();
             }
 
-            /// Changes the time between its values: milliseconds, 0 for that of the server.
+            /// Sets the milliseconds between values; 0 means the server's period.
             pub fn set_period(&self, milliseconds: u32) {
                 self.handle.set_period(milliseconds);
             }
 
-            /// Its number.
+            /// Its id.
             pub fn id(&self) -> bactrian_live::ObserverId {
                 self.handle.id()
             }

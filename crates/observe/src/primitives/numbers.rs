@@ -1,4 +1,4 @@
-//! Numbers that a program sets, and distributions of numbers.
+//! Gauges and histograms.
 
 use bactrian_live::Kind;
 
@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::registry::{Handle, Origin};
 use crate::server::server;
 
-/// A number that goes up and down, and that the program sets when it changes.
+/// A number that goes up and down; the program sets it when it changes.
 #[derive(Clone, Debug)]
 pub struct Gauge {
     handle: Handle,
@@ -18,32 +18,32 @@ pub struct Gauge {
 observer!(Gauge);
 
 impl Gauge {
-    /// A new one, at 0.
+    /// Creates a gauge, at 0.
     pub fn new(name: impl Into<Name>) -> Gauge {
         let handle = server().declare(Kind::Gauge, name, Origin::Cell);
-        // This kind has one.
+        // A gauge always has a cell.
         let cell = handle.count_cell().unwrap_or_else(|| CountCell::leak());
         Gauge { handle, cell }
     }
 
-    /// Sets it.
+    /// Sets the value.
     #[inline]
     pub fn set(&self, number: f64) {
         self.cell.set(number.to_bits());
     }
 
-    /// Changes it by so much.
+    /// Adds to the value.
     pub fn add(&self, difference: f64) {
         self.cell.update_float(|number| number + difference);
     }
 
-    /// What it is.
+    /// The current value.
     pub fn get(&self) -> f64 {
         f64::from_bits(self.cell.get())
     }
 }
 
-/// How numbers are distributed, such as sizes or latencies.
+/// A distribution of numbers, such as sizes or latencies.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     handle: Handle,
@@ -53,21 +53,21 @@ pub struct Histogram {
 observer!(Histogram);
 
 impl Histogram {
-    /// A new one.
+    /// Creates an empty histogram.
     pub fn new(name: impl Into<Name>) -> Histogram {
         let handle = server().declare(Kind::Histogram, name, Origin::Cell);
-        // This kind has one.
+        // A histogram always has a cell.
         let cell = handle.histogram_cell().unwrap_or_else(|| HistogramCell::leak());
         Histogram { handle, cell }
     }
 
-    /// Takes one number in.
+    /// Adds one number.
     #[inline]
     pub fn record(&self, number: u64) {
         self.cell.record(number);
     }
 
-    /// What is there now.
+    /// The current distribution.
     pub fn read(&self) -> bactrian_live::Histogram {
         self.cell.read()
     }

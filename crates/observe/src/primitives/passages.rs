@@ -1,4 +1,4 @@
-//! How often a program comes by.
+//! Points and counters.
 
 use bactrian_live::Kind;
 
@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::registry::{Handle, Origin};
 use crate::server::server;
 
-/// A point of the program: counts how often it is passed.
+/// A point in the program; counts how often it is passed.
 #[derive(Clone, Debug)]
 pub struct Point {
     handle: Handle,
@@ -18,19 +18,19 @@ pub struct Point {
 observer!(Point);
 
 impl Point {
-    /// A new one.
+    /// Creates a point, at 0.
     pub fn new(name: impl Into<Name>) -> Point {
         let (handle, cell) = counting(Kind::Point, name.into());
         Point { handle, cell }
     }
 
-    /// Counts one passage.
+    /// Counts one pass.
     #[inline]
     pub fn hit(&self) {
         self.cell.add(1);
     }
 
-    /// Counts calls of a function.
+    /// Wraps a function so that its calls are counted.
     pub fn calls<A, B>(name: impl Into<Name>, function: impl Fn(A) -> B) -> impl Fn(A) -> B {
         let point = Point::new(name);
         move |argument| {
@@ -39,13 +39,13 @@ impl Point {
         }
     }
 
-    /// How many passages there were.
+    /// The number of passes.
     pub fn count(&self) -> u64 {
         self.cell.get()
     }
 }
 
-/// What only grows, such as bytes that were sent.
+/// A counter that only grows, such as bytes sent.
 #[derive(Clone, Debug)]
 pub struct Counter {
     handle: Handle,
@@ -55,19 +55,19 @@ pub struct Counter {
 observer!(Counter);
 
 impl Counter {
-    /// A new one.
+    /// Creates a counter, at 0.
     pub fn new(name: impl Into<Name>) -> Counter {
         let (handle, cell) = counting(Kind::Counter, name.into());
         Counter { handle, cell }
     }
 
-    /// Adds to it.
+    /// Adds to the counter.
     #[inline]
     pub fn add(&self, count: u64) {
         self.cell.add(count);
     }
 
-    /// How much there was.
+    /// The current value.
     pub fn count(&self) -> u64 {
         self.cell.get()
     }
@@ -75,7 +75,7 @@ impl Counter {
 
 fn counting(kind: Kind, name: Name) -> (Handle, &'static CountCell) {
     let handle = server().declare(kind, name, Origin::Cell);
-    // These kinds have one.
+    // Points and counters always have a cell.
     let cell = handle.count_cell().unwrap_or_else(|| CountCell::leak());
     (handle, cell)
 }

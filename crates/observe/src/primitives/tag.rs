@@ -1,4 +1,4 @@
-//! Marked values: how many are still alive, and how large they are.
+//! Tagged values: how many are still alive, and how large they are.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -10,7 +10,7 @@ use crate::process;
 use crate::registry::{Handle, lock};
 use crate::server::server;
 
-/// Values that were marked, as long as they live. Marking does not keep them alive.
+/// Counts tagged values while they live. Tagging does not keep a value alive.
 #[derive(Debug)]
 pub struct Tag<T> {
     handle: Handle,
@@ -20,25 +20,27 @@ pub struct Tag<T> {
 #[derive(Debug)]
 struct Marked<T> {
     values: Vec<Weak<T>>,
-    /// The dead are looked for when there are as many as this; so marking stays cheap, whether somebody watches or not.
+    /// Dead entries are removed when there are this many entries, so that tagging stays cheap whether or not
+    /// there are clients.
     next_cleaning: usize,
 }
 
-/// Few enough to keep, dead or alive.
+/// Below this size, dead entries are not worth removing.
 const FIRST_CLEANING: usize = 1024;
 
 observer!(Tag<T>);
 
 impl<T: Send + Sync + 'static> Tag<T> {
-    /// A new one that counts.
+    /// Creates a tag that counts its values.
     pub fn new(name: impl Into<Name>) -> Tag<T> {
         Tag::make(name.into(), None::<fn(&T) -> u64>)
     }
 
-    /// A new one that also adds up what `size` says of each, in bytes. A value that was marked twice counts once.
+    /// Creates a tag that also sums the sizes of its values, in bytes, as `size` reports them. A value tagged
+    /// twice counts once.
     ///
-    /// For the moment of the counting the server keeps the value alive; should the program let go of it just then, it
-    /// is dropped on the server's thread.
+    /// The server keeps each value alive while it counts; if the program drops its last reference just then,
+    /// the value is dropped on the server's thread.
     pub fn with_size(name: impl Into<Name>, size: impl Fn(&T) -> u64 + Send + 'static) -> Tag<T> {
         Tag::make(name.into(), Some(size))
     }
@@ -48,7 +50,7 @@ impl<T: Send + Sync + 'static> Tag<T> {
         let marked = Arc::new(Mutex::new(marked));
         let read = Arc::clone(&marked);
         let handle = server().watch(Kind::Tag, name, move || {
-            // The program may go on marking while sizes are taken.
+            // The lock is not held while sizes are taken, so that the program can go on tagging.
             let values = {
                 let mut marked = lock(&read);
                 marked.clean();
@@ -68,7 +70,7 @@ impl<T: Send + Sync + 'static> Tag<T> {
         Tag { handle, marked }
     }
 
-    /// Marks a value.
+    /// Tags a value.
     pub fn mark(&self, value: &Arc<T>) {
         if process::is_child() {
             return;
@@ -82,7 +84,7 @@ impl<T: Send + Sync + 'static> Tag<T> {
 }
 
 impl<T> Marked<T> {
-    /// Keeps those that are alive, each once.
+    /// Removes dead entries and duplicates.
     fn clean(&mut self) {
         self.values.retain(|value| value.strong_count() > 0);
         self.values.sort_unstable_by_key(Weak::as_ptr);

@@ -1,10 +1,10 @@
-//! What a program says to whoever watches.
+//! Log lines and markers.
 
 use std::fmt;
 
 use crate::server::server;
 
-/// Adds a line to the log that clients see. Takes what `format!` takes.
+/// Adds a line to the log that clients see. Takes the same arguments as `format!`.
 ///
 /// ```
 /// bactrian_observe::log!("{} of {}", 3, 10);
@@ -16,17 +16,17 @@ macro_rules! log {
     };
 }
 
-/// Adds a line to the log; [`log!`](crate::log!) is how to call it.
+/// Adds a line to the log; called through [`log!`](crate::log!).
 pub fn log_line(line: fmt::Arguments<'_>) {
     server().log_format(line);
 }
 
-/// Asks whoever watches to stop here and look.
+/// Asks clients to stop here and look.
 pub fn marker(text: &str) {
     server().marker(text);
 }
 
-/// Waits until so many clients watch.
+/// Blocks until `count` clients are connected.
 pub fn wait_for_clients(count: usize) {
     server().wait_for_clients(count);
 }

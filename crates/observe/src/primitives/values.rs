@@ -1,7 +1,7 @@
-//! Values that a program has anyway, and that are asked for when somebody watches.
+//! Values that the program has anyway, evaluated only while a client is connected.
 //!
-//! The closures are called on a thread of the server. One that panics, or never returns, is shown as failed; the others
-//! go on.
+//! The closures are called on a thread of the server. A closure that panics or never returns is shown as
+//! failed; the others are not affected.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -22,22 +22,22 @@ pub struct Value {
 observer!(Value);
 
 impl Value {
-    /// A whole number.
+    /// Observes an integer.
     pub fn int(name: impl Into<Name>, read: impl FnMut() -> i64 + Send + 'static) -> Value {
         Value::watch(Kind::Int, name, read, Shown::Int)
     }
 
-    /// A number.
+    /// Observes a floating-point number.
     pub fn float(name: impl Into<Name>, read: impl FnMut() -> f64 + Send + 'static) -> Value {
         Value::watch(Kind::Float, name, read, Shown::Float)
     }
 
-    /// A truth value.
+    /// Observes a boolean.
     pub fn bool(name: impl Into<Name>, read: impl FnMut() -> bool + Send + 'static) -> Value {
         Value::watch(Kind::Bool, name, read, Shown::Bool)
     }
 
-    /// A text.
+    /// Observes a string.
     pub fn text(name: impl Into<Name>, read: impl FnMut() -> String + Send + 'static) -> Value {
         Value::watch(Kind::Text, name, read, Shown::Text)
     }
@@ -64,7 +64,7 @@ pub struct Tree {
 observer!(Tree);
 
 impl Tree {
-    /// What a closure says.
+    /// Observes the tree that a closure returns.
     pub fn new<F>(name: impl Into<Name>, mut read: F) -> Tree
     where
         F: FnMut() -> bactrian_live::Tree + Send + 'static,
@@ -72,8 +72,8 @@ impl Tree {
         Tree { handle: server().watch(Kind::Tree, name, move || Shown::Tree(read())) }
     }
 
-    /// The graph that can be reached from `root`, of no more than `most` nodes. A value that is reached in several ways
-    /// is one node, so that sharing and cycles are seen. Nodes whose children found no place have the mark `…`.
+    /// The graph reachable from `root`, of at most `most` nodes. A value reached on several paths becomes one
+    /// node, so that sharing and cycles are visible. Nodes with omitted children are marked with `…`.
     pub fn of<'a, T>(
         root: &'a T,
         most: usize,
@@ -117,7 +117,7 @@ pub struct Table {
 observer!(Table);
 
 impl Table {
-    /// What a closure says about it.
+    /// Observes the statistics that a closure returns.
     pub fn new<F>(name: impl Into<Name>, mut read: F) -> Table
     where
         F: FnMut() -> bactrian_live::Table + Send + 'static,

@@ -1,4 +1,4 @@
-//! How long pieces of work take.
+//! Stopwatches and spans.
 
 use bactrian_live::{Kind, Unit};
 
@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::registry::{Handle, Origin};
 use crate::server::server;
 
-/// A stopwatch: how much time is spent in some work, all together. Any number of threads may do it at once.
+/// A stopwatch: the total time spent in an operation. Any number of threads may run it at once.
 #[derive(Clone, Debug)]
 pub struct Time {
     handle: Handle,
@@ -18,10 +18,10 @@ pub struct Time {
 observer!(Time);
 
 impl Time {
-    /// A new one.
+    /// Creates a stopwatch, at 0.
     pub fn new(name: impl Into<Name>) -> Time {
         let handle = server().declare(Kind::Time, in_nanos(name.into()), Origin::Cell);
-        // This kind has one.
+        // A stopwatch always has a cell.
         let cell = handle.time_cell().unwrap_or_else(|| TimeCell::leak());
         Time { handle, cell }
     }
@@ -33,14 +33,14 @@ impl Time {
         RunningTime { cell: self.cell, start: self.cell.start() }
     }
 
-    /// Does some work, and measures it.
+    /// Runs a closure and measures it.
     pub fn time<T>(&self, work: impl FnOnce() -> T) -> T {
         let _running = self.start();
         work()
     }
 }
 
-/// A run of a [`Time`].
+/// A run of a [`Time`]; ends on drop.
 #[derive(Debug)]
 pub struct RunningTime {
     cell: &'static TimeCell,
@@ -54,7 +54,8 @@ impl Drop for RunningTime {
     }
 }
 
-/// Pieces of work of which many may go on at once, such as requests: how many do, and how long the others took.
+/// Operations of which many may be open at once, such as requests: how many are open, and how long the
+/// completed ones took.
 #[derive(Clone, Debug)]
 pub struct Span {
     handle: Handle,
@@ -64,15 +65,15 @@ pub struct Span {
 observer!(Span);
 
 impl Span {
-    /// A new one.
+    /// Creates a span without open operations.
     pub fn new(name: impl Into<Name>) -> Span {
         let handle = server().declare(Kind::Span, in_nanos(name.into()), Origin::Cell);
-        // This kind has one.
+        // A span always has a cell.
         let cell = handle.span_cell().unwrap_or_else(|| SpanCell::leak());
         Span { handle, cell }
     }
 
-    /// A piece of work begins; it ends when the guard is dropped, on whatever thread.
+    /// Begins an operation, which ends when the guard is dropped, on any thread.
     #[inline]
     #[must_use = "the piece of work ends when this is dropped"]
     pub fn begin(&self) -> RunningSpan {
@@ -80,7 +81,7 @@ impl Span {
     }
 }
 
-/// A piece of work of a [`Span`].
+/// An open operation of a [`Span`]; ends on drop.
 #[derive(Debug)]
 pub struct RunningSpan {
     cell: &'static SpanCell,

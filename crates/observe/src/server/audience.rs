@@ -1,4 +1,4 @@
-//! All clients: who they are, and what they are told.
+//! All clients, and what is sent to them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,14 +16,15 @@ use super::{Shared, own};
 use crate::descriptors::Owned;
 use crate::registry::lock;
 
-/// The first number by which `epoll` names a client. They are never the same twice.
+/// The first epoll key of a client. Keys are never reused.
 pub(crate) const FIRST_CLIENT: u64 = 16;
 
 /// How long a client may take to greet.
 const LONGEST_GREETING: Duration = Duration::from_secs(10);
-/// After this time without a word, who came to where Ocamlviz's protocol is spoken is one of its clients. Ours greet at once.
+/// A client on the Ocamlviz port that is silent for this long is taken for one of Ocamlviz's. Our own clients
+/// greet at once.
 const SILENCE: Duration = Duration::from_millis(50);
-/// So many may be about to greet; then the first of them goes.
+/// The most clients that have not greeted yet; beyond that the oldest is disconnected.
 const MOST_STRANGERS: usize = 1000;
 
 pub(crate) struct Audience<'a> {
@@ -31,18 +32,19 @@ pub(crate) struct Audience<'a> {
     pub(super) epoll: Owned,
     clients: HashMap<u64, Client>,
     next_client: u64,
-    /// Until when strangers have to have greeted, the first first. Some may have done so, or have gone.
+    /// Greeting deadlines, the earliest first. Some of these clients may have greeted or gone since.
     strangers: BTreeSet<(Instant, u64)>,
     old: Old,
-    /// The bytes of everything there is, until the next tick.
+    /// The encoded full state, valid until the next tick.
     everything: Everything,
-    /// Someone has come, has been let in, or has gone since they were counted.
+    /// A client has connected, been accepted or gone since the last count.
     pub(super) has_changed: bool,
-    /// Numbers that found no place in the old protocol were spoken of.
+    /// Whether the log already mentions observers for which the old protocol had no number left.
     has_complained: bool,
-    /// The program has closed descriptors of ours, and may be closing the others in this moment: none is touched any more.
+    /// The program has closed descriptors of ours, and may be closing the others at this moment: none is used
+    /// any more.
     pub is_robbed: bool,
-    /// For what clients say.
+    /// For reading from clients.
     pub(super) buffer: Vec<u8>,
 }
 
@@ -50,9 +52,9 @@ pub(crate) struct Audience<'a> {
 struct Everything {
     own: Option<Piece>,
     own_history: Option<Piece>,
-    /// With the newest lines of the log.
+    /// Including the newest log lines.
     old_first: Option<Piece>,
-    /// Without, for who has seen them.
+    /// Without log lines, for clients that have seen them.
     old_again: Option<Piece>,
 }
 
@@ -73,7 +75,7 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Takes somebody in.
+    /// Adds a client.
     pub fn add(&mut self, socket: Owned, protocol: Protocol) {
         let key = self.next_client;
         let data = epoll::EventData::new_u64(key);
@@ -85,7 +87,7 @@ impl<'a> Audience<'a> {
         if let Protocol::Stranger { at, .. } = &protocol {
             let patience = if *at == Speaks::Old { SILENCE } else { LONGEST_GREETING };
             self.strangers.insert((Instant::now() + patience, key));
-            // Whoever of them has greeted since is only forgotten here.
+            // A client that has greeted since is only removed from the list here.
             if self.strangers.len() > MOST_STRANGERS {
                 self.decide_on_first_stranger();
             }
@@ -93,22 +95,22 @@ impl<'a> Audience<'a> {
         self.clients.insert(key, Client::new(socket, protocol));
     }
 
-    /// Whether anybody watches.
+    /// Whether any client is watching.
     pub fn is_watching(&self) -> bool {
         self.clients.values().any(Client::is_watching)
     }
 
-    /// When somebody has to have greeted.
+    /// The earliest greeting deadline.
     pub fn deadline(&self) -> Option<Instant> {
         self.strangers.first().map(|(until, _)| *until)
     }
 
-    /// Something has happened to a client.
+    /// Handles an epoll event of a client.
     pub fn handle(&mut self, key: u64, flags: epoll::EventFlags, sampler: &Sampler) {
-        // It may have gone while others were looked at.
+        // It may have gone while others were handled.
         let Some(mut client) = self.clients.remove(&key) else { return };
         let mut fate = Fate::Stays;
-        // Also of who has gone since: its last wish counts.
+        // Also reads from a client that has gone since, because its last request counts.
         if flags.contains(epoll::EventFlags::IN) {
             fate = self.hear(key, &mut client, sampler);
         }
@@ -121,7 +123,7 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Sends what waits, as far as possible.
+    /// Sends queued data, as far as possible.
     fn send(&mut self, key: u64, mut client: Client) {
         let mut fate = client.flush();
         if fate == Fate::Stays {
@@ -138,13 +140,14 @@ impl<'a> Audience<'a> {
         } else if self.is_robbed {
             client.socket.forget();
         } else {
-            // While anyone else has the same connection open, closing it does not remove it.
+            // Closing does not remove it from the epoll set while another process has the same open file
+            // description.
             let _ = epoll::delete(self.epoll.get(), client.socket.get());
             client.hang_up();
         }
     }
 
-    /// Has `epoll` tell what is still of interest.
+    /// Updates the events that epoll reports for this client.
     fn adjust_interest(&mut self, key: u64, client: &mut Client) -> Fate {
         let waits = !client.has_nothing_to_send();
         let data = epoll::EventData::new_u64(key);
@@ -162,7 +165,7 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Those who did not greet in time.
+    /// Decides on clients that did not greet in time.
     pub fn decide_on_strangers(&mut self) {
         let now = Instant::now();
         while let Some((until, key)) = self.strangers.first() {
@@ -173,7 +176,8 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Waits no longer for the one whose time is over first. If it is still a stranger, it is one of Ocamlviz's clients or none.
+    /// Stops waiting for the client with the earliest deadline. If it has not greeted, it is either an
+    /// Ocamlviz client or none of ours.
     fn decide_on_first_stranger(&mut self) {
         let Some((_, key)) = self.strangers.pop_first() else { return };
         let Some(client) = self.clients.get_mut(&key).filter(|client| client.is_stranger()) else {
@@ -187,7 +191,7 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Tells everybody what is new.
+    /// Queues what is new for all clients.
     pub fn tell(&mut self, sampler: &Sampler) {
         self.everything = Everything::default();
         self.old.number(sampler);
@@ -233,7 +237,8 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Gives everything there is to those who have just come, and to those who have missed something and read again.
+    /// Queues the full state for clients that are new, and for those that missed ticks and have read their
+    /// queue empty.
     pub fn bring_up_to_date(&mut self, sampler: &Sampler) {
         let is_behind = |client: &Client| {
             client.is_watching() && !client.is_current && client.has_nothing_to_send()
@@ -280,10 +285,10 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Tells clients what became of their wishes.
+    /// Queues answers to clients' requests.
     pub fn send_answers(&mut self) {
         for answer in self.shared.hooks.take_answers() {
-            // Whoever asked may have gone.
+            // The requesting client may have gone.
             let Some(mut client) = self.clients.remove(&answer.client) else { continue };
             let mut bytes = Vec::new();
             let (request, result) = (answer.request, answer.result);
@@ -293,7 +298,7 @@ impl<'a> Audience<'a> {
         }
     }
 
-    /// Tells everybody that it is over. Nobody is waited for.
+    /// Sends the end to all clients, without waiting.
     pub fn say_goodbye(self, why: String) {
         let mut end = Vec::new();
         wire::put_event(&mut end, &Event::End(why));
@@ -303,22 +308,23 @@ impl<'a> Audience<'a> {
                 client.push(&end);
             }
             client.flush();
-            // Not hung up, which could throw away what is on its way; closing is enough, since the process ends.
+            // A shutdown could discard data in flight; closing, which happens as the process ends, does not.
         }
     }
 
-    /// Goes without touching any descriptor.
+    /// Drops all clients without touching any descriptor.
     pub fn abandon(self) {
         self.epoll.forget();
         self.clients.into_values().for_each(|client| client.socket.forget());
     }
 
-    /// Lets the program know how many watch.
+    /// Updates the number of clients that the program sees.
     pub fn count(&mut self) {
         if !std::mem::take(&mut self.has_changed) {
             return;
         }
-        // A program may wait for a client and then set a marker. Only clients that will be sent that marker are counted.
+        // A program may wait for a client and then set a marker, so only clients that will receive this
+        // marker are counted.
         let watches = |client: &&Client| client.is_watching() && client.has_begun;
         let watching = self.clients.values().filter(watches).count();
         let mut state = lock(&self.shared.state);
@@ -329,7 +335,7 @@ impl<'a> Audience<'a> {
     }
 }
 
-/// Lines, and how many are missing before them.
+/// Log lines, preceded by a line that says how many were lost, if any were.
 fn with_losses(lines: &[LogLine], lost: u64, at: u64) -> Vec<LogLine> {
     let missing =
         (lost > 0).then(|| LogLine { at, text: format!("({lost} lines were lost here)") });
@@ -339,7 +345,7 @@ fn with_losses(lines: &[LogLine], lost: u64, at: u64) -> Vec<LogLine> {
 fn interest(waits_for_room: bool, is_half_closed: bool) -> epoll::EventFlags {
     let mut flags = epoll::EventFlags::empty();
     flags.set(epoll::EventFlags::OUT, waits_for_room);
-    // It would say for ever that there is an end to be read.
+    // After the client's half-close, epoll would report readability forever.
     flags.set(epoll::EventFlags::IN, !is_half_closed);
     flags
 }

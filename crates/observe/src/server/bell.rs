@@ -1,4 +1,4 @@
-//! How the program's threads wake the server's.
+//! How the program's threads wake the server's thread.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,8 +9,9 @@ use rustix::net::{
 
 use crate::descriptors::Owned;
 
-/// Two sockets. Not an event counter, which is less: should the program close descriptors that it does not know, and
-/// give our number to a file of its own, then a file refuses what is sent as to a socket, but takes what is written.
+/// A socket pair rather than an eventfd, which would be cheaper: if the program closes descriptors that it
+/// does not know and our number goes to one of its files, `send` on a file fails, whereas `write` would
+/// corrupt it.
 #[derive(Debug)]
 pub(crate) struct Bell {
     rung_at: Owned,
@@ -30,22 +31,22 @@ impl Bell {
         if self.rung_at.is_robbed() {
             return;
         }
-        // Refused only if it has been rung very often already.
+        // Fails only if many rings are still unread.
         let _ = send(self.rung_at.get(), &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
 
-    /// What says that it was rung.
+    /// The descriptor that becomes readable when the bell rings.
     pub fn heard_at(&self) -> &OwnedFd {
         self.heard_at.get()
     }
 
-    /// It was heard.
+    /// Clears the bell.
     pub fn quiet(&self) {
         if self.heard_at.is_robbed() {
             return;
         }
         let mut rings = [0; 256];
-        // What is left says so again.
+        // If anything is left, the descriptor stays readable.
         let _ = recv(self.heard_at.get(), &mut rings, RecvFlags::DONTWAIT);
     }
 }

@@ -1,4 +1,4 @@
-//! One client: its socket, and what waits to be sent to it.
+//! One client: its socket and its send queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,16 +12,17 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use super::listen::Speaks;
 use crate::descriptors::Owned;
 
-/// Whoever has so many bytes waiting gets no tick. An empty queue takes any one piece, which all clients share.
+/// A client with this many queued bytes gets no tick. An empty queue accepts a piece of any size; pieces are
+/// shared by all clients.
 pub(crate) const LONGEST_QUEUE: usize = 1 << 20;
-/// So much is read from a client at a time.
+/// The size of a read.
 const READ_AT_ONCE: usize = 16 << 10;
-/// Who has said so much and not greeted is not one of our clients.
+/// A client that has sent this much without a greeting is not one of ours.
 pub(crate) const LONGEST_GREETING: usize = 4 << 10;
-/// Small answers, such as those to controls, may go over the limit by this much.
+/// By how much small answers, such as those to controls, may exceed the queue's limit.
 const ROOM_FOR_ANSWERS: usize = 64 << 10;
 
-/// Bytes that are the same for all clients.
+/// Bytes shared by all clients.
 pub(crate) type Piece = Arc<[u8]>;
 
 #[derive(Debug)]
@@ -29,38 +30,39 @@ pub(crate) struct Client {
     pub socket: Owned,
     pub protocol: Protocol,
     queue: VecDeque<Piece>,
-    /// How many bytes of the first piece are sent.
+    /// How many bytes of the first piece were sent.
     sent: usize,
-    /// How many bytes wait.
+    /// The total number of queued bytes.
     queued: usize,
-    /// It knows everything up to the last tick. If not, it gets everything there is as soon as its queue is empty.
+    /// It has everything up to the last tick. Otherwise it gets the full state as soon as its queue is empty.
     pub is_current: bool,
     pub dropped: Dropped,
-    /// It has missed something since it was told the last time.
+    /// It has missed something since it was last told what it missed.
     pub has_missed: bool,
-    /// The kernel will say when more can be sent.
+    /// Whether epoll reports when more can be sent.
     pub waits_for_room: bool,
-    /// It has closed its half of the connection.
+    /// The client has closed its half of the connection.
     pub is_half_closed: bool,
-    /// It is to be closed when its queue is empty.
+    /// To be closed when its queue is empty.
     pub is_leaving: bool,
-    /// It was told what there is, once at least.
+    /// It has received the full state at least once.
     pub has_begun: bool,
 }
 
-/// Which protocol a client speaks, and where it is in it.
+/// The client's protocol, and its state.
 #[derive(Debug)]
 pub(crate) enum Protocol {
-    /// It has not greeted yet. Where ours is spoken it has to, and to know the token if there is one; where Ocamlviz's is, those
-    /// who do not greet soon are taken for clients of that one.
+    /// It has not greeted yet. On a socket of our protocol it must, with the token if there is one. On the
+    /// Ocamlviz port, a client that does not greet soon is taken for one of Ocamlviz's.
     Stranger { frames: Frames, heard: usize, at: Speaks },
-    /// Our own.
+    /// Our own protocol.
     Own { frames: Frames },
-    /// That of Ocamlviz, in which clients say nothing. If it greets after all it is one of ours, which had no processor in time.
+    /// The Ocamlviz protocol, in which clients send nothing. If it greets after all, it is one of ours that
+    /// was scheduled too late.
     Old { frames: Frames, heard: usize },
 }
 
-/// What became of sending or reading.
+/// What became of a client after sending or reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Stays,
@@ -85,7 +87,7 @@ impl Client {
         }
     }
 
-    /// It has greeted, and is let in or is to go.
+    /// It has greeted, and is either accepted or to be disconnected.
     pub fn greeted(&mut self, is_let_in: bool) {
         if let Protocol::Stranger { frames, .. } | Protocol::Old { frames, .. } = &mut self.protocol
         {
@@ -94,19 +96,19 @@ impl Client {
         self.is_leaving = !is_let_in;
     }
 
-    /// It has come to where Ocamlviz's protocol is spoken, and has said nothing: it is told what there is in that one.
+    /// It was silent on the Ocamlviz port: from now on it is served in that protocol.
     pub fn says_nothing(&mut self) {
         if let Protocol::Stranger { frames, heard, at: Speaks::Old } = &mut self.protocol {
             self.protocol = Protocol::Old { frames: std::mem::take(frames), heard: *heard };
         }
     }
 
-    /// Whether it may still turn out to be one of Ocamlviz's.
+    /// Whether it may still turn out to be an Ocamlviz client.
     pub fn is_silent_stranger(&self) -> bool {
         matches!(self.protocol, Protocol::Stranger { at: Speaks::Old, .. })
     }
 
-    /// Frames for what a client says.
+    /// A frame decoder for what clients send.
     pub fn frames() -> Frames {
         Frames::up_to(MAX_REQUEST)
     }
@@ -116,7 +118,7 @@ impl Client {
         matches!(self.protocol, Protocol::Stranger { .. })
     }
 
-    /// Whether it is one that watches.
+    /// Whether it was accepted and is staying.
     pub fn is_watching(&self) -> bool {
         !self.is_stranger() && !self.is_leaving
     }
@@ -133,12 +135,12 @@ impl Client {
         self.queue.is_empty()
     }
 
-    /// Whether a tick of this size finds room.
+    /// Whether a tick of this size fits into the queue.
     pub fn has_room(&self, bytes: usize) -> bool {
         self.queue.is_empty() || self.queued + bytes <= LONGEST_QUEUE
     }
 
-    /// Puts a piece into the queue, whatever its size: see [`Client::has_room`].
+    /// Queues a piece, whatever its size; see [`Client::has_room`].
     pub fn push(&mut self, piece: &Piece) {
         if !piece.is_empty() {
             self.queued += piece.len();
@@ -146,14 +148,14 @@ impl Client {
         }
     }
 
-    /// Puts an answer into the queue. A client that asks and does not read is told nothing more.
+    /// Queues an answer. A client that sends requests without reading gets no more answers.
     pub fn push_answer(&mut self, bytes: Vec<u8>) {
         if self.queued + bytes.len() <= LONGEST_QUEUE + ROOM_FOR_ANSWERS {
             self.push(&bytes.into());
         }
     }
 
-    /// Sends what the kernel takes.
+    /// Sends as much as the kernel accepts.
     pub fn flush(&mut self) -> Fate {
         if !self.queue.is_empty() && self.socket.is_robbed() {
             return Fate::Gone;
@@ -174,12 +176,12 @@ impl Client {
                 Err(_) => return Fate::Gone,
             }
         }
-        // Space of a queue that was long once.
+        // Frees the space of a queue that was long.
         self.queue.shrink_to(64);
         if self.is_leaving { Fate::Gone } else { Fate::Stays }
     }
 
-    /// Reads what a client says, once. None: it will say no more, or has nothing to say now.
+    /// Reads once from the client. None if it has closed its half, or has nothing to say at the moment.
     ///
     /// # Errors
     /// If the connection is broken.
@@ -199,10 +201,10 @@ impl Client {
         }
     }
 
-    /// Ends the connection for the other side too, even if a child of the program that was not made by `fork` has the
-    /// same descriptor.
+    /// Shuts the connection down for the peer too, even if a child that was not created by `fork` still holds
+    /// the descriptor.
     pub fn hang_up(self) {
-        // Refused if the other side was quicker.
+        // Fails if the peer closed first.
         let _ = shutdown(self.socket.get(), Shutdown::Both);
     }
 }

@@ -1,8 +1,8 @@
 //! The thread that calls the program's closures.
 //!
-//! It is not the server's own: a closure that waits for a lock, or for ever, must not silence the rest. If one does not
-//! come back in [`LONGEST_CALL`], that observer is shown as failed, its thread is left to it, and another thread takes
-//! over the others.
+//! It is separate from the server's thread: a closure that waits for a lock, or forever, must not silence the
+//! rest. If a closure does not return within [`LONGEST_CALL`], its observer is shown as failed, the thread is
+//! abandoned to it, and another thread takes over the remaining closures.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use crate::registry::{Observer, Source, lock};
 
 /// A closure that takes longer is given up.
 const LONGEST_CALL: Duration = Duration::from_secs(2);
-/// So many threads are left to closures that do not come back; after that, closures are not called any more.
+/// The most threads that are abandoned to closures; after that, no closures are called any more.
 const MOST_LOST: usize = 8;
-/// After a panic a closure rests for so long, and twice as long after the next one: every panic writes to the program's
-/// standard error.
+/// How long a closure is not called after a panic. Doubled with each further panic, because each one writes
+/// to the program's standard error.
 const FIRST_REST: Duration = Duration::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
 
@@ -41,12 +41,12 @@ struct Worker {
 struct Work {
     waiting: VecDeque<Arc<Observer>>,
     current: Option<(Arc<Observer>, Instant)>,
-    /// Somebody else does the work now.
+    /// Another thread has taken over.
     is_replaced: bool,
 }
 
 impl Closures {
-    /// Has an observer's closure called.
+    /// Requests a call of an observer's closure.
     pub fn ask(&mut self, observer: &Arc<Observer>) {
         self.give_up_late();
         let Some(worker) = self.worker() else {
@@ -57,12 +57,12 @@ impl Closures {
         worker.changed.notify_all();
     }
 
-    /// Waits until all have answered, but no longer than this.
+    /// Waits until all closures have returned, for at most `longest`.
     pub fn wait(&mut self, longest: Duration) {
         self.give_up_late();
         let Some(worker) = &self.worker else { return };
         let state = lock(&worker.state);
-        // A thread that hangs is not worth waiting for at every tick.
+        // A hanging thread is not worth waiting for at every tick.
         let is_late = |state: &Work| {
             state.current.as_ref().is_some_and(|(_, since)| since.elapsed() > longest)
         };
@@ -77,14 +77,14 @@ impl Closures {
             let worker = Arc::new(Worker::default());
             let runs = Arc::clone(&worker);
             let builder = std::thread::Builder::new().name("bactrian-values".into());
-            // The server's thread has all signals blocked, and so has this one.
+            // The new thread inherits the server thread's mask, which blocks all signals.
             builder.spawn(move || runs.run()).ok()?;
             self.worker = Some(worker);
         }
         self.worker.clone()
     }
 
-    /// Leaves a closure that does not come back to its thread.
+    /// Abandons the thread of a closure that does not return.
     fn give_up_late(&mut self) {
         let Some(worker) = self.worker.clone() else { return };
         let mut state = lock(&worker.state);
@@ -92,7 +92,7 @@ impl Closures {
         if since.elapsed() < LONGEST_CALL {
             return;
         }
-        // Still outstanding, so it is not asked again before it answers after all.
+        // It stays outstanding, so it is not asked again until it returns after all.
         observer.show(Value::Failed(format!("no answer for {} s", LONGEST_CALL.as_secs())));
         state.is_replaced = true;
         let waiting = std::mem::take(&mut state.waiting);
@@ -144,7 +144,7 @@ impl Worker {
     }
 }
 
-/// What a closure says, and how long it is to be left alone.
+/// Calls the closure. Returns its value and how long it must not be called again.
 fn call(observer: &Observer) -> (Value, Duration) {
     let Source::Closure { call, .. } = &observer.source else {
         return (Value::Collected, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What clients may wish of the program.
+//! Requests of clients to the program.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,30 +12,30 @@ use crate::name::cut;
 use crate::process;
 use crate::registry::{Observer, lock};
 
-/// Answers are cut to this.
+/// Longer answers are cut, in bytes.
 const LONGEST_ANSWER: usize = 1000;
-/// The longest period that may be wished, in milliseconds.
+/// The longest period that can be requested, in milliseconds.
 const LONGEST_PERIOD_MS: u32 = 3_600_000;
-/// So many requests may wait for the program; more are refused.
+/// The most requests that may wait for the program; more are refused.
 const MOST_WAITING: usize = 64;
 
 type SnapshotHook = dyn Fn(&str, Reply) + Send + Sync;
 type SamplingHook = dyn Fn(bool, Reply) + Send + Sync;
 
-/// What the program does for its clients.
+/// Callbacks by which the program serves its clients.
 #[derive(Default)]
 pub(crate) struct Hooks {
     snapshot: Mutex<Option<Arc<SnapshotHook>>>,
     sampling: Mutex<Option<Arc<SamplingHook>>>,
     answers: Mutex<VecDeque<Answer>>,
-    /// How many requests wait for an answer.
+    /// The number of requests without an answer.
     waiting: Mutex<usize>,
 }
 
-/// What was done, if it was done at once; or why not.
+/// What was done, None if the answer comes later, or why it was not done.
 type Done = Result<Option<String>, String>;
 
-/// What is to be told to a client.
+/// An answer to be sent to a client.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub client: u64,
@@ -43,7 +43,8 @@ pub(crate) struct Answer {
     pub result: Result<String, String>,
 }
 
-/// Where the answer to a request goes, now or later, from any thread. Dropped without one, it says so.
+/// Receives the answer to a request, now or later, on any thread. If it is dropped unused, the client is told
+/// that there is no answer.
 pub struct Reply {
     shared: Weak<Shared>,
     client: u64,
@@ -52,7 +53,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Answers: what was done, or why not.
+    /// Answers with what was done, or why not.
     pub fn send(mut self, result: Result<String, String>) {
         self.result = Some(result);
     }
@@ -89,13 +90,13 @@ impl Hooks {
         lock(&self.answers).push_back(answer);
     }
 
-    /// Takes what is to be told.
+    /// Takes the answers to be sent.
     pub fn take_answers(&self) -> VecDeque<Answer> {
         std::mem::take(&mut *lock(&self.answers))
     }
 }
 
-/// Does what a client wishes. The answer comes by [`Hooks::take_answers`].
+/// Executes a client's request. The answer comes through [`Hooks::take_answers`].
 pub(crate) fn obey(
     shared: &Arc<Shared>,
     sampler: &Sampler,
@@ -129,13 +130,13 @@ pub(crate) fn obey(
                 .map(|()| None)
         }
     };
-    // What a hook was asked for, it answers itself.
+    // A hook answers by itself.
     if let Some(result) = result.transpose() {
         shared.hooks.add(Answer { client, request, result });
     }
 }
 
-/// A reply for a hook.
+/// Creates the reply for a hook, unless too many requests wait.
 fn reply(shared: &Arc<Shared>, client: u64, request: u32) -> Result<Reply, String> {
     let mut waiting = lock(&shared.hooks.waiting);
     if *waiting >= MOST_WAITING {

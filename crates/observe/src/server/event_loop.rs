@@ -1,4 +1,4 @@
-//! The server's thread: waits, takes clients in, ticks, sends.
+//! The server's thread: waits, accepts clients, ticks, sends.
 
 use std::io;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::descriptors::{self, Owned};
 use crate::process;
 use crate::registry::lock;
 
-/// Numbers by which `epoll` names what happened: the bell, listening sockets, and then clients.
+/// Epoll keys: the bell, listening sockets, then clients.
 const BELL: u64 = 0;
 const FIRST_LISTENER: u64 = 1;
 
-/// So many things that happened are looked at before the next tick may come.
+/// The most events handled before the next tick may come.
 const EVENTS_AT_ONCE: usize = 256;
-/// So many clients are taken in before anyone else has a turn.
+/// The most connections accepted before anything else gets a turn.
 const ACCEPTED_AT_ONCE: usize = 128;
-/// So many descriptors are left to the program.
+/// The number of descriptors that are left to the program.
 const LEFT_TO_PROGRAM: u64 = 128;
-/// When descriptors or memory have run out, nobody is taken in for so long.
+/// How long no connection is accepted after descriptors or memory have run out.
 const REST: Duration = Duration::from_millis(500);
 
 /// Serves until the program ends.
 pub(crate) fn run(shared: &Arc<Shared>) {
     lock(&shared.state).thread = Some(rustix::thread::gettid());
-    // It reads files for that. Later, one that is open for a moment could be taken from us by a program that closes all
-    // descriptors, and we would close what has got its number.
+    // These read files, so they are called before any descriptor of ours exists. Later, a program that closes
+    // all descriptors could close such a file while it is open; we would then close whatever got its number.
     let _ = (clock::now(), process::run());
     let (listeners, places) = listen::all(shared);
     lock(&shared.state).places = Some(places);
@@ -58,9 +58,9 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 
 /// Why the loop ended.
 enum Ending {
-    /// The program ends, or wants no server any more; and what it says.
+    /// The program ends, or no longer wants a server; with the message for clients.
     Orderly(String),
-    /// Someone has closed descriptors of ours.
+    /// The program has closed descriptors of ours.
     Robbed,
 }
 
@@ -70,7 +70,7 @@ struct EventLoop<'a> {
     listeners: Vec<Listener>,
     sampler: Sampler,
     next_tick: Instant,
-    /// Until then nobody is taken in.
+    /// Until then no connection is accepted.
     rests_until: Option<Instant>,
 }
 
@@ -120,8 +120,8 @@ impl<'a> EventLoop<'a> {
             let buffer = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(self.audience.epoll.get(), buffer, timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // A program that closes all descriptors it does not know has closed this one too. Whatever has our
-                // numbers now is not ours. In the child of a fork we have done so ourselves.
+                // A program that closes all descriptors it does not know has closed this one too; whatever
+                // has our numbers now is not ours. In the child of a fork we have closed it ourselves.
                 Err(_) => return Ending::Robbed,
             }
             if process::is_child() {
@@ -158,7 +158,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// How long to wait; without anybody who watches there is no limit.
+    /// How long to wait; without clients there is no limit.
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
         let tick = self.audience.is_watching().then_some(self.next_tick);
@@ -189,9 +189,9 @@ impl<'a> EventLoop<'a> {
                 Ok(socket) => self.welcome(listener, socket),
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::AGAIN) => return,
-                    // It is gone already, or the network was at fault.
+                    // The peer has gone already, or the network failed.
                     Some(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
-                    // Descriptors or memory have run out. The socket would say at once again that someone waits.
+                    // Descriptors or memory have run out; the listening socket would stay readable.
                     _ => return self.rest(),
                 },
             }
@@ -208,7 +208,7 @@ impl<'a> EventLoop<'a> {
         if !is_free || !is_trusted(&socket, speaks) {
             return;
         }
-        // For those of the network; others refuse it.
+        // For TCP; Unix sockets refuse it.
         let _ = sockopt::set_tcp_nodelay(socket.get(), true);
         let _ = sockopt::set_socket_keepalive(socket.get(), true);
         let stranger =
@@ -216,11 +216,11 @@ impl<'a> EventLoop<'a> {
         self.audience.add(socket, stranger);
     }
 
-    /// Takes nobody in for a while.
+    /// Accepts no connection for a while.
     fn rest(&mut self) {
         self.rests_until = Some(Instant::now() + REST);
         for listener in &self.listeners {
-            // Those that cannot be switched off are heard again, which is only a waste.
+            // A listener that cannot be removed only wakes us in vain.
             let _ = epoll::delete(self.audience.epoll.get(), listener.socket.get());
         }
     }
@@ -241,13 +241,13 @@ impl<'a> EventLoop<'a> {
 
     fn tick(&mut self, tick: Tick) {
         self.sampler.tick(self.shared, tick);
-        // After the sampling, which may have found a shorter period. Ticks that were missed are not made up for.
+        // After sampling, which may have found a shorter period. Missed ticks are not made up for.
         self.next_tick = Instant::now() + self.sampler.period();
         self.shared.ticks.fetch_add(1, Ordering::Relaxed);
         self.audience.tell(&self.sampler);
     }
 
-    /// The last values, and that it is over.
+    /// Sends the last values and the end.
     fn say_goodbye(mut self, why: String) {
         self.listeners.iter().for_each(Listener::clean_up);
         if self.audience.is_watching() {
@@ -258,7 +258,7 @@ impl<'a> EventLoop<'a> {
         self.audience.say_goodbye(why);
     }
 
-    /// Goes without touching any descriptor.
+    /// Leaves without touching any descriptor.
     fn abandon(self) {
         self.shared.is_robbed.store(true, Ordering::Release);
         if !process::is_child() {
@@ -269,7 +269,7 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// On a Unix socket only this user's programs are let in, and those of root. On the network the token decides.
+/// On a Unix socket, only programs of this user and of root are accepted. On the network, the token decides.
 fn is_trusted(socket: &Owned, speaks: &Speaks) -> bool {
     if *speaks != (Speaks::Own { token: None }) {
         return true;

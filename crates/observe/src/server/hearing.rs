@@ -1,4 +1,4 @@
-//! What clients say: a greeting, and then wishes. All of it may be meant badly.
+//! Handles what clients send: a greeting, then requests. None of it is trusted.
 
 use bactrian_live::wire::{self, Frame};
 
@@ -9,19 +9,19 @@ use super::sampler::Sampler;
 use super::{control, own};
 
 impl Audience<'_> {
-    /// Reads what a client says, and does it.
+    /// Reads from a client and acts on it.
     pub(super) fn hear(&mut self, key: u64, client: &mut Client, sampler: &Sampler) -> Fate {
         let mut buffer = std::mem::take(&mut self.buffer);
         let read = client.read(&mut buffer);
         let fate = match read {
             Ok(Some(count)) => self.listen_to(key, client, &buffer[..count], sampler),
-            // Nothing was to be said.
+            // The client closed its half without greeting, so it is an Ocamlviz client.
             Ok(None) if client.is_half_closed && client.is_silent_stranger() => {
                 client.says_nothing();
                 self.has_changed = true;
                 Fate::Stays
             }
-            // Who has said all that it had to say may go on listening, unless it has not even greeted.
+            // A client that closed its half may go on reading, unless it has not even greeted.
             Ok(None) if client.is_half_closed && !client.is_watching() => Fate::Gone,
             Ok(None) => Fate::Stays,
             Err(_) => Fate::Gone,
@@ -54,7 +54,7 @@ impl Audience<'_> {
                 return Fate::Gone;
             }
         }
-        // Who says more than a greeting before it has greeted is nobody's client.
+        // A client that sends more than a greeting without having greeted is disconnected.
         if let Protocol::Stranger { heard, .. } | Protocol::Old { heard, .. } = &mut client.protocol
         {
             *heard += bytes.len();
@@ -89,7 +89,7 @@ impl Audience<'_> {
         }
         match wire::take_control(frame) {
             Ok(Some(wish)) => control::obey(self.shared, sampler, key, wish.request, wish.action),
-            // Something of a later version.
+            // A frame type of a later version.
             Ok(None) => {}
             Err(_) => return Fate::Gone,
         }

@@ -1,4 +1,4 @@
-//! Where the server listens.
+//! The sockets on which the server listens.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,21 +19,21 @@ use super::{Places, Shared};
 use crate::descriptors::Owned;
 use crate::settings::Live;
 
-/// How many connections may wait for us to take them.
+/// The most connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// The longest path that fits into the address of a Unix socket.
+/// The longest path that fits into the address of a Unix socket, in bytes.
 const LONGEST_PATH: usize = 107;
-/// So many ports are tried after one that is taken.
+/// How many higher ports are tried if one is taken.
 const NEXT_PORTS: u16 = 100;
-/// Bytes of a token that is made up.
+/// The size of a generated token, in bytes.
 const TOKEN_BYTES: usize = 16;
 
-/// Which protocol is spoken at a listening socket.
+/// The protocol of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
-    /// Our own; on the network to those who know the token.
+    /// Our own protocol. On the network, clients must know the token.
     Own { token: Option<Vec<u8>> },
-    /// That of Ocamlviz.
+    /// The protocol of Ocamlviz.
     Old,
 }
 
@@ -41,21 +41,21 @@ pub(crate) enum Speaks {
 pub(crate) struct Listener {
     pub socket: Owned,
     pub speaks: Speaks,
-    /// Files to be taken away at the end.
+    /// Files to remove at the end.
     files: Vec<PathBuf>,
 }
 
 impl Listener {
-    /// Takes away what was left in the file system.
+    /// Removes the listener's files.
     pub fn clean_up(&self) {
         for file in &self.files {
-            // Someone may have been quicker.
+            // The file may be gone already.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// All places where the settings want the server to listen. What does not work is said in the log.
+/// Opens all listeners that the settings ask for. Failures go to the log.
 pub(crate) fn all(shared: &Shared) -> (Vec<Listener>, Places) {
     let mut listeners = Vec::new();
     let mut places = Places::default();
@@ -108,14 +108,15 @@ fn other(text: String) -> io::Error {
     io::Error::other(text)
 }
 
-/// The socket of this process in the user's folder, which is made, and cleared of what the dead left.
+/// The socket of this process in the user's directory, which is created if necessary and cleared of sockets
+/// of dead processes.
 fn default_socket() -> io::Result<PathBuf> {
     let folder = safe_folder()?;
     remove_dead(&folder);
     Ok(place::socket(&folder, std::process::id()))
 }
 
-/// The user's folder, which nobody else can enter.
+/// The user's directory, which nobody else can enter.
 fn safe_folder() -> io::Result<PathBuf> {
     let folder = place::folder(getuid().as_raw());
     let made = DirBuilder::new().mode(0o700).create(&folder);
@@ -124,7 +125,7 @@ fn safe_folder() -> io::Result<PathBuf> {
     {
         return Err(other(format!("cannot make {}: {error}", folder.display())));
     }
-    // Not through a link: in a folder that everybody writes to, it could lead anywhere.
+    // Symbolic links are not followed: in a world-writable directory one could lead anywhere.
     let found = folder.symlink_metadata()?;
     if !found.is_dir() || found.uid() != getuid().as_raw() || found.mode() & 0o077 != 0 {
         return Err(other(format!(
@@ -135,13 +136,13 @@ fn safe_folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Removes what processes have left that are not alive any more.
+/// Removes the sockets and tokens of dead processes.
 fn remove_dead(folder: &Path) {
     for pid in place::processes(folder) {
         let is_dead = |pid: &Pid| test_kill_process(*pid) == Err(Errno::SRCH);
         let dead = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(is_dead);
         let socket = place::socket(folder, pid);
-        // A process of another container may have a number that is nobody's here.
+        // A process id that does not exist here may belong to a process in another container.
         if dead.is_some() && !is_answering(&socket) {
             let _ = std::fs::remove_file(&socket);
             let _ = std::fs::remove_file(place::token(folder, pid));
@@ -149,7 +150,7 @@ fn remove_dead(folder: &Path) {
     }
 }
 
-/// Whether someone listens there. Does not wait: who has too many to answer is there as well.
+/// Whether a process listens on the socket. Does not block: a full backlog also counts as listening.
 fn is_answering(path: &Path) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let connected = SocketAddrUnix::new(path).and_then(|address| {
@@ -163,7 +164,7 @@ fn unix(path: &Path) -> io::Result<Listener> {
     if path.as_os_str().as_bytes().len() > LONGEST_PATH {
         return Err(other(format!("{} is too long for a socket", path.display())));
     }
-    // Left by a process of the same number that was killed, or by ourselves before an exec.
+    // Left by a killed process with the same id, or by this process before an exec.
     if path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket()) {
         if is_answering(path) {
             return Err(other(format!("{} is somebody else's", path.display())));
@@ -176,7 +177,7 @@ fn unix(path: &Path) -> io::Result<Listener> {
         Ok(OwnedFd::from(listener))
     });
     let socket = socket.map_err(|error| other(format!("{}: {error}", path.display())))?;
-    // Whoever chose another place may have chosen one that everybody can enter.
+    // A path from the settings may be in a directory that everybody can enter.
     chmod(path, Mode::RUSR | Mode::WUSR)?;
     rustix::net::listen(socket.get(), BACKLOG)?;
     Ok(Listener { socket, speaks: Speaks::Own { token: None }, files: vec![path.to_owned()] })
@@ -184,7 +185,7 @@ fn unix(path: &Path) -> io::Result<Listener> {
 
 fn tcp(address: impl ToSocketAddrs) -> io::Result<(Owned, SocketAddr)> {
     let mut bound = None;
-    // Names are looked up before, because that may take long and a fork would have to wait for it.
+    // Names are resolved beforehand, because that may take long and a fork would have to wait.
     let addresses: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
     let socket = Owned::open(|| {
         let listener = TcpListener::bind(addresses.as_slice())?;
@@ -197,7 +198,7 @@ fn tcp(address: impl ToSocketAddrs) -> io::Result<(Owned, SocketAddr)> {
     Ok((socket, bound))
 }
 
-/// The port, or the next one that is free, if it is another program's.
+/// Binds the port, or the next free one if another program has it.
 fn free_port(host: &str, port: u16) -> io::Result<(Owned, SocketAddr)> {
     let mut taken = tcp((host, port));
     for next in (1..=NEXT_PORTS).filter_map(|more| port.checked_add(more)) {
@@ -226,13 +227,13 @@ fn network(address: &str, token: Option<&str>) -> io::Result<(Listener, SocketAd
     Ok((Listener { socket, speaks, files }, bound))
 }
 
-/// A token that nobody can guess, and the file that it is in, which only the user can read.
+/// An unguessable token, and the file that contains it, which only the user can read.
 fn made_up_token() -> io::Result<(String, PathBuf)> {
     let mut bytes = [0; TOKEN_BYTES];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = place::token(&safe_folder()?, std::process::id());
-    // Left by a process of the same number.
+    // Left by an earlier process with the same id.
     let _ = std::fs::remove_file(&path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(token.as_bytes())?;

@@ -1,19 +1,20 @@
-//! The server: one thread of its own that shows clients what the program lets be observed.
+//! The server: a thread of its own that sends the program's observers to clients.
 //!
 //! # How it works
 //!
-//! The thread waits in `epoll` for its listening sockets, its clients, and a bell by which the program can wake it. As
-//! long as nobody watches it waits without a time limit, so that a program that nobody watches is not disturbed at all.
-//! With a client there is a tick every period ([`event_loop`]): new observers are declared, those that are due are read
-//! ([`sampler`]), and what is to be sent is put into bytes once for each of the two protocols ([`own`], [`old`]); all
-//! clients ([`audience`]) share those bytes, and what they say themselves is doubted ([`hearing`]). Closures of the
-//! program are called on another thread ([`closures`]), because one that never returns must not silence the others.
+//! The thread waits in `epoll` for its listening sockets, its clients, and a bell by which the program can
+//! wake it. Without clients it waits without a timeout, so that the program is not disturbed at all. With a
+//! client there is a tick every period ([`event_loop`]): new observers are declared, those that are due are
+//! read ([`sampler`]), and the update is encoded once for each of the two protocols ([`own`], [`old`]). All
+//! clients ([`audience`]) share the encoded bytes. What clients send is not trusted ([`hearing`]). The
+//! program's closures are called on another thread ([`closures`]), because one that never returns must not
+//! silence the others.
 //!
-//! A client has a queue of such pieces, limited in bytes ([`client`]). Who does not read gets whole ticks left out, and
-//! when the queue is empty again everything there is, as if it had just come, with the number of ticks it missed. So a
-//! frame is never cut, and a slow client costs what its queue may hold at most.
+//! Each client has a queue of such pieces, bounded in bytes ([`client`]). A client that does not read loses
+//! whole ticks. When its queue is empty again it gets the full state, as if it had just connected, with the
+//! number of ticks it missed. So a frame is never cut, and a slow client costs at most the size of its queue.
 //!
-//! Nothing here may end or hang the program: what goes wrong is said in the log.
+//! Nothing here may end or hang the program: errors go to the log.
 
 mod audience;
 mod bell;
@@ -46,21 +47,21 @@ use crate::settings::{Live, Settings};
 
 pub use control::Reply;
 
-/// How long the end of the program may wait for the server to say goodbye.
+/// How long the end of the program may wait for the server to send its last values.
 const LONGEST_GOODBYE: Duration = Duration::from_millis(500);
-/// How long the program may wait until everything is shown: what it wants to be seen, not what it needs.
+/// How long the program may wait for [`Server::show_now`]: being seen is not essential to it.
 const LONGEST_SHOW: Duration = Duration::from_millis(500);
-/// So many markers wait for the next tick.
+/// The most markers that may wait for the next tick.
 const MOST_MARKERS: usize = 100;
-/// A marker's text is cut to this.
+/// Longer marker texts are cut, in bytes.
 const LONGEST_MARKER: usize = 1000;
 
-/// What shows a program to its clients.
+/// Sends a program's observers to its clients.
 pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What the program's threads and the server's have in common.
+/// The state shared by the program's threads and the server's thread.
 pub(crate) struct Shared {
     pub settings: Settings,
     pub registry: Registry,
@@ -71,7 +72,7 @@ pub(crate) struct Shared {
     markers: Mutex<Vec<String>>,
     state: Mutex<State>,
     changed: Condvar,
-    /// Wakes the server's thread.
+    /// Wakes the server's thread; None if there is no server.
     bell: Option<Bell>,
     /// The program has closed descriptors of ours.
     is_robbed: AtomicBool,
@@ -83,31 +84,31 @@ type Evaluator = dyn Fn(&[ObserverId]) + Send + Sync;
 #[derive(Debug, Default)]
 struct State {
     clients: usize,
-    /// Where the server listens, once it does.
+    /// Where the server listens; None until it does.
     places: Option<Places>,
-    /// Why it is to end.
+    /// The reason for which it is to end.
     end: Option<String>,
-    /// It has ended, or never began.
+    /// The server has ended, or never started.
     ended: bool,
-    /// The server's thread.
+    /// The server's thread id.
     thread: Option<rustix::process::Pid>,
-    /// How often the program wanted everything to be shown, and which of these wishes have been met.
+    /// The number of [`Server::show_now`] requests, and the last one that was fulfilled.
     wanted: u64,
     shown: u64,
 }
 
-/// Where a server can be reached.
+/// The addresses of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// The Unix socket of our own protocol.
     pub socket: Option<PathBuf>,
-    /// The address of our own protocol on the network.
+    /// The network address of our own protocol.
     pub network: Option<SocketAddr>,
-    /// The address of Ocamlviz's protocol.
+    /// The address of the Ocamlviz protocol.
     pub ocamlviz: Option<SocketAddr>,
 }
 
-/// The program's server, as the environment wants it. It starts when this is called first.
+/// The program's server, configured by the environment. The first call starts it.
 pub fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     static NONE: OnceLock<Server> = OnceLock::new();
@@ -115,7 +116,8 @@ pub fn server() -> &'static Server {
         return server;
     }
     if process::is_child() {
-        // Another thread may have been about to start it when the process forked; it will never come back.
+        // Another thread may have been initialising the server when the process forked; in the child it never
+        // finishes.
         return NONE
             .get_or_init(|| Server { shared: Arc::new(Shared::new(Settings::default(), None)) });
     }
@@ -124,7 +126,7 @@ pub fn server() -> &'static Server {
 }
 
 impl Server {
-    /// Starts a server. Whatever goes wrong is said in its log.
+    /// Starts a server. Errors go to its log.
     pub fn start(settings: Settings) -> Server {
         let is_off = settings.live == Live::Off && settings.ocamlviz.is_none();
         let bell = if is_off { None } else { Bell::new().ok() };
@@ -152,13 +154,14 @@ impl Server {
         Server { shared }
     }
 
-    /// Something is observed from now on.
+    /// Registers an observer.
     pub fn declare(&self, kind: Kind, name: impl Into<Name>, origin: Origin) -> Handle {
         self.shared.registry.add(kind, name.into(), origin.source(kind))
     }
 
-    /// Observes what `read` says. It is called by the server's thread at a tick, so it must be quick and must not panic:
-    /// for libraries of other languages, whose programs count in memory of their own.
+    /// Registers an observer whose value `read` returns. The server's thread calls it at each tick, so it
+    /// must be quick and must not panic. For libraries of other languages whose programs count in memory of
+    /// their own.
     pub fn declare_read<F>(&self, kind: Kind, name: impl Into<Name>, read: F) -> Handle
     where
         F: Fn() -> Value + Send + Sync + 'static,
@@ -166,13 +169,13 @@ impl Server {
         self.shared.registry.add(kind, name.into(), Source::Read(Box::new(read)))
     }
 
-    /// The observer of this kind, name and labels, if it is alive.
+    /// The live observer of this kind, name and labels.
     pub fn find(&self, kind: Kind, name: &Name) -> Option<Handle> {
         self.shared.registry.find(kind, name)
     }
 
-    /// Observes what a closure says. It is called on a thread of the server, as often as the observer is due and
-    /// somebody watches. A panic is shown as this observer's failure.
+    /// Registers an observer whose value a closure returns. A thread of the server calls it whenever the
+    /// observer is due and there are clients. A panic is shown as this observer's failure.
     pub fn watch<F>(&self, kind: Kind, name: impl Into<Name>, closure: F) -> Handle
     where
         F: FnMut() -> Value + Send + 'static,
@@ -182,30 +185,31 @@ impl Server {
         self.shared.registry.add(kind, name.into(), source)
     }
 
-    /// Sets who asks the program for values of [`Origin::Asked`]. It is called on the server's thread at each tick, with
-    /// those that are due and not asked yet, and must return soon; each answer comes by [`Handle::publish`], whenever
-    /// it comes. If there are none it is called too, so that it may ask again for what was asked long ago.
+    /// Sets the function that asks the program for values of [`Origin::Asked`]. The server's thread calls it
+    /// at each tick with the observers that are due and not asked yet. It must return soon; each answer comes
+    /// through [`Handle::publish`], at any time. It is called with an empty list too, so that it can repeat
+    /// old requests.
     pub fn set_evaluator(&self, evaluator: impl Fn(&[ObserverId]) + Send + Sync + 'static) {
         if !process::is_child() {
             *lock(&self.shared.evaluator) = Some(Arc::new(evaluator));
         }
     }
 
-    /// Says what language the program is written in, with its version, for people.
+    /// Sets the language of the program and its version, for people.
     pub fn set_runtime(&self, runtime: &str) {
         if !process::is_child() {
             *lock(&self.shared.runtime) = cut(runtime, LONGEST_MARKER);
         }
     }
 
-    /// Sets who takes snapshots when a client asks for one.
+    /// Sets the hook that takes snapshots for clients.
     pub fn on_snapshot(&self, hook: impl Fn(&str, Reply) + Send + Sync + 'static) {
         if !process::is_child() {
             self.shared.hooks.set_snapshot(hook);
         }
     }
 
-    /// Sets who starts and stops sampling when a client asks for it.
+    /// Sets the hook that starts and stops sampling for clients.
     pub fn on_sampling(&self, hook: impl Fn(bool, Reply) + Send + Sync + 'static) {
         if !process::is_child() {
             self.shared.hooks.set_sampling(hook);
@@ -217,33 +221,34 @@ impl Server {
         self.shared.log.add(line);
     }
 
-    /// Adds a line to the log, from its parts; [`crate::log!`] calls this.
+    /// Adds a formatted line to the log; called by [`crate::log!`].
     pub fn log_format(&self, line: fmt::Arguments<'_>) {
         self.shared.log.format(line);
     }
 
-    /// Asks whoever watches to stop here and look: they are shown all values as they are here.
+    /// Asks clients to stop here and look, with all values as they are now.
     pub fn marker(&self, text: &str) {
         self.add_marker(text);
         self.show_now();
     }
 
-    /// Asks them to stop with the next tick, for who then has everything shown in another way than [`Server::marker`].
+    /// Asks clients to stop at the next tick; for callers that show the values in another way than
+    /// [`Server::marker`].
     pub fn add_marker(&self, text: &str) {
         if !process::is_child() {
             self.shared.add_marker(text);
         }
     }
 
-    /// Shows whoever watches all values as they are now: when this comes back they have been put down, and may change. What the
-    /// program has to be asked for is shown as it said it last.
+    /// Sends all values to clients as they are now. When this returns they have been read and may change. For
+    /// values that the program has to be asked for, the last answer is sent.
     pub fn show_now(&self) {
         if process::is_child() {
             return;
         }
         let shared = &self.shared;
         let mut state = lock(&shared.state);
-        // A closure of the program, called by us, may want it.
+        // A closure of the program that we call may be the caller.
         if state.clients == 0 || state.ended || state.thread == Some(rustix::thread::gettid()) {
             return;
         }
@@ -254,27 +259,29 @@ impl Server {
         drop(shared.changed.wait_timeout_while(state, LONGEST_SHOW, is_hidden));
     }
 
-    /// How many clients watch.
+    /// The number of clients that are watching.
     pub fn clients(&self) -> usize {
         if process::is_child() { 0 } else { lock(&self.shared.state).clients }
     }
 
-    /// Waits until so many clients watch. Does not wait in the child of a fork, or if there is no server.
+    /// Blocks until `count` clients are watching. Returns at once in the child of a fork, or if there is no
+    /// server.
     pub fn wait_for_clients(&self, count: usize) {
         while !self.wait_for_clients_for(count, Duration::from_secs(3600)) {}
     }
 
-    /// The same, but no longer than this. Says whether there is nothing more to wait for.
+    /// Likewise, for at most `longest`. Returns whether there is nothing more to wait for.
     pub fn wait_for_clients_for(&self, count: usize, longest: Duration) -> bool {
         self.wait(longest, |state| state.clients >= count)
     }
 
-    /// Waits until no client watches, but no longer than this. Says whether there is nothing more to wait for.
+    /// Blocks until no client is watching, for at most `longest`. Returns whether there is nothing more to
+    /// wait for.
     pub fn wait_for_no_clients(&self, longest: Duration) -> bool {
         self.wait(longest, |state| state.clients == 0)
     }
 
-    /// Where the server can be reached, as soon as it listens.
+    /// The server's addresses. Blocks until it listens.
     pub fn places(&self) -> Places {
         self.wait(Duration::from_secs(60), |state| state.places.is_some());
         if process::is_child() {
@@ -294,13 +301,13 @@ impl Server {
         waited.map_or(true, |(_, timeout)| !timeout.timed_out())
     }
 
-    /// How many ticks there were.
+    /// The number of ticks so far.
     pub fn ticks(&self) -> u64 {
         self.shared.ticks.load(Ordering::Relaxed)
     }
 
-    /// Ends the server: clients are told, its socket is taken away. Waits for that half a second at most. A program
-    /// that ends in an orderly way need not call this.
+    /// Ends the server: tells its clients and removes its socket. Waits at most half a second. Not necessary
+    /// in a program that exits normally.
     pub fn end(&self, why: &str) {
         if !process::is_child() {
             self.shared.end(why);
@@ -332,7 +339,7 @@ impl Shared {
         }
     }
 
-    /// Says something about the server itself.
+    /// Logs a message about the server itself.
     pub fn say(&self, what: &str) {
         self.log.format(format_args!("bactrian: {what}"));
     }
@@ -347,7 +354,7 @@ impl Shared {
         }
     }
 
-    /// Has the program asked for values.
+    /// Calls the evaluator.
     fn evaluate(&self, asked: &[ObserverId]) {
         let evaluator = lock(&self.evaluator).clone();
         if let Some(evaluator) = evaluator {
@@ -373,7 +380,7 @@ impl Shared {
         if state.end.is_none() {
             state.end = Some(why.to_owned());
         }
-        // A closure of the program, called by us, may be what ends it.
+        // A closure of the program that we call may be the caller.
         if state.thread == Some(rustix::thread::gettid()) {
             return;
         }

@@ -1,8 +1,8 @@
-//! What is said in Ocamlviz's protocol, in such a way that its clients stay alive.
+//! Encodes for the Ocamlviz protocol, so that its clients survive.
 //!
-//! They know less than ours: what is new is shown as what they know. All values are said at every tick, as the original
-//! did, because a client stamps what it hears with the last time it heard. The time is that of the wall; the original's
-//! stood still while a program slept.
+//! These clients know fewer kinds than ours: newer kinds are mapped to known ones. All values are sent at
+//! every tick, as the original did, because a client stamps a value with the last time it received. The time
+//! sent is wall-clock time; the original's clock stood still while a program slept.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ use super::old_tree;
 use super::sampler::{Entry, Sampler};
 use crate::name::cut;
 
-/// Strings and lines are cut to this.
+/// Longer strings and lines are cut, in bytes.
 const LONGEST_TEXT: usize = 4 << 10;
-/// So many bytes of lines go into one message.
+/// The most bytes of log lines in one message.
 const LINES_AT_ONCE: usize = 32 << 10;
-/// Integers of OCaml have 63 bits.
+/// OCaml integers have 63 bits.
 const LARGEST_INT: i64 = (1 << 62) - 1;
-/// So many places of allocation are shown.
+/// The most allocation sites that are shown.
 const MOST_SITES: usize = 10;
 
-/// Which part of an observer's value a number of the protocol stands for.
+/// The part of an observer's value that a number of the protocol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Whole,
@@ -30,15 +30,15 @@ enum Part {
     Bytes,
 }
 
-/// The numbers that observers have in this protocol.
+/// The numbers of observers in this protocol.
 #[derive(Debug)]
 pub(crate) struct Old {
     numbers: HashMap<ObserverId, Vec<(Uid, VizKind, Part)>>,
-    /// The next number; none if there is none.
+    /// The next number; None when all are used.
     next: Option<u16>,
-    /// Observers that found no number.
+    /// How many observers got no number.
     pub without_number: u64,
-    /// What was said last of each table.
+    /// The last statistics sent for each table.
     tables: HashMap<Uid, [i64; 4]>,
 }
 
@@ -52,7 +52,7 @@ impl Old {
         }
     }
 
-    /// Gives numbers to those that have none. Dead or alive: numbers are not used again.
+    /// Numbers the observers that have no number yet, including ended ones; numbers are never reused.
     pub fn number(&mut self, sampler: &Sampler) {
         let newest = sampler.entries.iter().rev();
         let new =
@@ -101,7 +101,8 @@ impl Old {
         self.numbers.get(&entry.observer.id()).map_or(&[], Vec::as_slice)
     }
 
-    /// Everything there is: for who has just come, or has missed something. `lines` are those that it may have missed.
+    /// The full state, for a client that is new or missed something. `lines` are the log lines that it may
+    /// have missed.
     pub fn everything(&self, sampler: &Sampler, lines: &[LogLine]) -> Vec<u8> {
         let mut said = Said::default();
         for (uid, kind, name) in [
@@ -114,7 +115,7 @@ impl Old {
         }
         sampler.entries.iter().for_each(|entry| self.declare(&mut said, entry));
         said.put(clock(sampler));
-        // A client that is asked to write its file before it knows these ends with an error.
+        // A client that is asked to write its file before it has these values exits with an error.
         for uid in [Uid::HEAP, Uid::LIVE] {
             said.put(Message::Send(uid, VizValue::Int64(0)));
         }
@@ -123,7 +124,7 @@ impl Old {
         said.bytes
     }
 
-    /// A tick.
+    /// The update for a tick.
     pub fn news(&mut self, sampler: &Sampler, lines: &[LogLine], markers: &[String]) -> Vec<u8> {
         let mut said = Said::default();
         let new = sampler.entries.iter().filter(|entry| entry.is_declared && !entry.was_declared);
@@ -157,8 +158,9 @@ impl Old {
         }
     }
 
-    /// The clients take a table's four numbers only if all four are new, so that a table with one that stays would
-    /// stand still for ever. Before such numbers others are said that differ in all, for the same moment.
+    /// Clients accept the four statistics of a table only if all four have changed, so a table with one
+    /// constant number would never be updated. Therefore values that differ in all four are sent first, for
+    /// the same moment.
     fn unfreeze_table(&mut self, said: &mut Said, entry: &Entry) {
         let (Some(Value::Table(table)), true) = (&entry.last, entry.is_new) else { return };
         let Some((uid, ..)) = self.of(entry).first().copied() else { return };
@@ -201,7 +203,7 @@ fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(LARGEST_INT).min(LARGEST_INT)
 }
 
-/// A name with its labels.
+/// The name, with labels.
 fn name(declaration: &Declaration) -> String {
     if declaration.labels.is_empty() {
         return declaration.name.clone();
@@ -211,7 +213,7 @@ fn name(declaration: &Declaration) -> String {
     cut(&format!("{} {{{}}}", declaration.name, labels.join(", ")), 1000)
 }
 
-/// A value as the clients of Ocamlviz know it; none if there is nothing to say.
+/// A value in the terms of the Ocamlviz protocol; None if there is nothing to send.
 fn translate(
     value: &Value,
     kind: VizKind,
@@ -251,7 +253,7 @@ fn numbers_of_table(table: &Table) -> [i64; 4] {
     [table.buckets, table.bindings, table.empty, table.longest].map(int)
 }
 
-/// What there is no kind for, as a text.
+/// Values without a corresponding kind, as text.
 fn text(value: &Value, unit: Unit) -> Option<String> {
     let text = match value {
         Value::Text(text) => text.clone(),
@@ -300,7 +302,7 @@ fn amount(number: u64, unit: Unit) -> String {
     if at == 0 { format!("{number} {}", units[0]) } else { format!("{scaled:.1} {}", units[at]) }
 }
 
-/// What is being said.
+/// The messages being encoded.
 #[derive(Default)]
 struct Said {
     bytes: Vec<u8>,
@@ -308,12 +310,12 @@ struct Said {
 
 impl Said {
     fn put(&mut self, message: Message) {
-        // All that could be too long was cut; should one be too long all the same, it is better missing than freezing
-        // a client.
+        // Everything that could become too long was cut already. If a message still is too long, omitting it
+        // is better than freezing a client.
         let _ = put(&mut self.bytes, &message);
     }
 
-    /// Lines of the log, in as many messages as it takes.
+    /// Adds log lines, in as many messages as necessary.
     fn lines(&mut self, lines: &[LogLine]) {
         let mut some = Vec::new();
         let mut length = 0;
@@ -331,7 +333,7 @@ impl Said {
 
     fn log(&mut self, mut lines: Vec<(f64, String)>) {
         if !lines.is_empty() {
-            // The newest first.
+            // The protocol wants the newest first.
             lines.reverse();
             self.put(Message::Send(Uid::LOG, VizValue::Log(lines)));
         }

@@ -1,16 +1,16 @@
-//! Graphs for the clients of Ocamlviz, which know trees with sharing only.
+//! Converts graphs for the clients of Ocamlviz, which know only trees with sharing.
 //!
-//! Children have to stand before their parents, so cycles cannot be said: where one closes there is a leaf that names
-//! the node above. The clients unfold what is shared, and take no long messages, so the result is limited in bytes, in
-//! depth, and in nodes after unfolding; what is left out is marked.
+//! Children must precede their parents, so cycles cannot be expressed: where one closes, a leaf names the
+//! ancestor. Clients unfold shared nodes and accept no long messages, so the result is limited in bytes, in
+//! depth, and in nodes after unfolding. Omissions are marked.
 
 use bactrian_live::Tree;
 
 use crate::name::cut;
 
-/// Marks that children are missing.
+/// Marks omitted children.
 const CUT: char = '…';
-/// Marks a leaf that stands for a node above it.
+/// Marks a leaf that stands for an ancestor.
 const ABOVE: char = '↑';
 
 const MOST_BYTES: usize = 48 << 10;
@@ -21,9 +21,9 @@ const LONGEST_LABEL: usize = 200;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Unseen,
-    /// An ancestor of what is looked at.
+    /// An ancestor of the current node.
     Open,
-    /// Written at this place, with so many nodes when unfolded.
+    /// Written at this index, with this many nodes when unfolded.
     Written(u16, usize),
 }
 
@@ -41,7 +41,7 @@ impl Open {
         Open { node, next_child: 0, written: Vec::new(), unfolded: 1, is_cut: false }
     }
 
-    /// Takes a child in, if there is room after unfolding.
+    /// Adds a child if the limit on unfolded nodes permits.
     fn add(&mut self, at: u16, unfolded: usize) {
         if self.unfolded + unfolded <= MOST_UNFOLDED {
             self.unfolded += unfolded;
@@ -52,14 +52,14 @@ impl Open {
     }
 }
 
-/// Labels and children, the root last. An empty tree is one node without a label.
+/// Labels and children, the root last. An empty tree becomes one node without a label.
 pub(crate) fn unfolded(tree: &Tree) -> Vec<(String, Vec<u16>)> {
     if tree.nodes.is_empty() {
         return vec![(String::new(), Vec::new())];
     }
     let mut states = vec![State::Unseen; tree.nodes.len()];
     let mut written = Vec::new();
-    // The root has to find room, with whatever is marked.
+    // The root always needs space, including its marks.
     let mut bytes = size(LONGEST_LABEL, tree.nodes[0].children.len());
     let mut stack = vec![Open::new(0)];
     states[0] = State::Open;
@@ -113,7 +113,7 @@ pub(crate) fn unfolded(tree: &Tree) -> Vec<(String, Vec<u16>)> {
     written
 }
 
-/// How many bytes a node takes in a message.
+/// The encoded size of a node, in bytes.
 fn size(label: usize, children: usize) -> usize {
     4 + label + CUT.len_utf8() + 2 + 2 * children
 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn sharing_is_as_the_original_writes_it() {
-        // The tree of the captures.
+        // The tree in the captures.
         let shared = tree(&[
             ("root", &[1, 2]),
             ("a", &[3]),
@@ -177,7 +177,8 @@ mod tests {
     #[test]
     fn nothing_is_too_large_deep_or_wide() {
         check(&Tree::default());
-        // A list, a star, a ladder that unfolds to 2^1000 nodes, labels without end, children that do not exist.
+        // A list, a star, a ladder that unfolds to 2^1000 nodes, endless labels, and children that do not
+        // exist.
         let list: Vec<_> =
             (1..10_000).map(|next| Node { label: "n".into(), children: vec![next] }).collect();
         check(&Tree { nodes: list });

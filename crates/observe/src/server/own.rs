@@ -1,4 +1,4 @@
-//! What is said in our own protocol.
+//! Encodes for our own protocol.
 
 use bactrian_live::wire::{self, Greeting, Reply};
 use bactrian_live::{Dropped, Event, LogLine, Program};
@@ -10,7 +10,7 @@ use crate::name::cut;
 use crate::process;
 use crate::registry::lock;
 
-/// Who we are.
+/// Identifies this program.
 pub(crate) fn hello(shared: &Shared) -> Event {
     let name = std::env::args_os().next().unwrap_or_default();
     let runtime = match lock(&shared.runtime).as_str() {
@@ -27,15 +27,15 @@ pub(crate) fn hello(shared: &Shared) -> Event {
     })
 }
 
-/// The answer to a greeting where Ocamlviz's protocol is spoken. Everybody on this machine may connect there, and wishes are not
-/// for everybody; who is let in at the socket is seen there.
+/// The answer to a greeting on the Ocamlviz port. Everybody on this machine can connect there, but requests
+/// are not for everybody; the Unix socket checks who connects.
 pub(crate) fn elsewhere(shared: &Shared) -> Reply {
     let places = lock(&shared.state).places.clone().unwrap_or_default();
     let socket = places.socket.and_then(|path| path.into_os_string().into_string().ok());
     Reply::Elsewhere { socket: socket.unwrap_or_default(), run: process::run().to_owned() }
 }
 
-/// The answer to a greeting, and whether the client is let in.
+/// The answer to a greeting, and whether the client is accepted.
 pub(crate) fn answer(greeting: &Greeting, token: Option<&[u8]>) -> (Reply, bool) {
     let refuse = |why: &str| (Reply::Refused(why.to_owned()), false);
     if !token.is_none_or(|token| is_equal(token, &greeting.token)) {
@@ -47,13 +47,13 @@ pub(crate) fn answer(greeting: &Greeting, token: Option<&[u8]>) -> (Reply, bool)
     (Reply::Welcome(wire::VERSION), true)
 }
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Compares in constant time, so that the duration does not reveal where the texts differ.
 fn is_equal(ours: &[u8], theirs: &[u8]) -> bool {
     let differences = ours.iter().zip(theirs).fold(0, |sum, (a, b)| sum | (a ^ b));
     std::hint::black_box(differences) == 0 && ours.len() == theirs.len()
 }
 
-/// Everything there is: for who has just come, or has missed something.
+/// The full state, for a client that is new or missed something.
 pub(crate) fn everything(sampler: &Sampler) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in &sampler.entries {
@@ -68,7 +68,7 @@ pub(crate) fn everything(sampler: &Sampler) -> Vec<u8> {
     bytes
 }
 
-/// What is new in a tick.
+/// The update for a tick.
 pub(crate) fn news(sampler: &Sampler, lines: &[LogLine], markers: &[String]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for entry in sampler.entries.iter().filter(|entry| entry.is_declared) {

@@ -1,4 +1,4 @@
-//! What observers say at each tick, and what they said last.
+//! The values of observers at each tick, and their previous values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::clock;
 use crate::name::cut;
 use crate::registry::{Observer, Source};
 
-/// Periods that clients or the program wish are not shorter.
+/// The shortest period that clients or the program can set.
 const SHORTEST_PERIOD_MS: u32 = 10;
-/// An observer may take this part of the time at most: its period grows with its cost.
+/// An observer may take at most one part in this many of the time: its period grows with its cost.
 pub(super) const LARGEST_SHARE: u64 = 20;
-/// How long a tick waits for the program's closures. Those that take longer are in the next tick.
+/// How long a tick waits for the program's closures. Slower ones are in the next tick.
 const LONGEST_WAIT: Duration = Duration::from_millis(5);
-/// The same if the program wants everything to be shown, and waits itself.
+/// Likewise, when the program itself waits for all values to be shown.
 const LONGEST_WANTED: Duration = Duration::from_millis(100);
-/// The dead beyond this number are forgotten.
+/// Ended observers beyond this number are removed.
 const DEAD_REMEMBERED: usize = 1000;
 
 const LONGEST_TEXT: usize = 64 << 10;
@@ -32,26 +32,26 @@ const MOST_SITES: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub observer: Arc<Observer>,
-    /// The period that it was declared with last.
+    /// The period in its last declaration.
     declared_ms: u32,
-    /// Its last value that is not an end.
+    /// Its last value, other than an end.
     pub last: Option<Value>,
     /// How it ended.
     pub end: Option<Value>,
-    /// When its next value is due, in nanoseconds of the clock.
+    /// When its next value is due, in nanoseconds of [`clock`].
     due: u64,
-    /// Its last value is new in this tick.
+    /// `last` is new in this tick.
     pub is_new: bool,
-    /// Its end is new in this tick.
+    /// `end` is new in this tick.
     pub has_just_ended: bool,
-    /// Its declaration is new in this tick.
+    /// The declaration is new in this tick.
     pub is_declared: bool,
     /// It was declared in an earlier tick.
     pub was_declared: bool,
 }
 
 impl Entry {
-    /// What clients are told about it.
+    /// Its declaration for clients.
     pub fn declaration(&self) -> Declaration {
         Declaration { period_ms: self.declared_ms, ..self.observer.declaration.clone() }
     }
@@ -65,25 +65,25 @@ impl Entry {
             wished => wished.max(SHORTEST_PERIOD_MS),
         };
         let affordable = self.observer.cost() * LARGEST_SHARE / 1_000_000;
-        // In steps, so that it is not declared anew with every change of its cost.
+        // In powers of two, so that not every change of the cost causes a new declaration.
         let affordable =
             if affordable > u64::from(wished) { affordable.next_power_of_two() } else { 0 };
         wished.max(affordable.min(3_600_000) as u32)
     }
 }
 
-/// Why there is a tick.
+/// Why a tick happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tick {
-    /// The period is over: those that are due say their values.
+    /// The period is over: read the observers that are due.
     Due,
-    /// The program wants everything to be shown as it is, and waits for that.
+    /// The program wants all current values to be shown, and waits.
     Wanted,
-    /// The program ends: nobody is asked any more.
+    /// The program ends: nothing is asked any more.
     Last,
 }
 
-/// All observers, with what is known of them.
+/// All observers and their state.
 pub(crate) struct Sampler {
     pub entries: Vec<Entry>,
     pub stamp: Stamp,
@@ -103,7 +103,7 @@ impl Sampler {
         }
     }
 
-    /// The time to the next tick: the shortest period of all.
+    /// The time to the next tick: the shortest period of all observers.
     pub fn period(&self) -> Duration {
         let periods =
             self.entries.iter().filter(|entry| entry.end.is_none() && entry.declared_ms > 0);
@@ -116,7 +116,7 @@ impl Sampler {
         found.ok().map(|at| &self.entries[at])
     }
 
-    /// One tick.
+    /// Runs one tick.
     pub fn tick(&mut self, shared: &Shared, tick: Tick) {
         clock::compare();
         self.entries.iter_mut().for_each(|entry| {
@@ -137,7 +137,8 @@ impl Sampler {
             }
             let end = entry.observer.ended();
             let is_cell = entry.observer.is_cell();
-            // What was asked for is taken whenever it comes. A period of 0: somebody has stopped it.
+            // Answers are taken whenever they arrive. A period of 0 means that a client has stopped the
+            // observer.
             let is_taken = match tick {
                 Tick::Due => !is_cell || (period_ms > 0 && now >= entry.due),
                 Tick::Wanted => period_ms > 0,
@@ -151,7 +152,7 @@ impl Sampler {
                 }
             }
             if now >= entry.due {
-                // A tick that comes a little early is meant as well.
+                // Half a period of tolerance: a tick that comes slightly early counts.
                 entry.due = now + u64::from(period_ms) * 1_000_000
                     - u64::from(default_ms.min(period_ms)) * 500_000;
             }
@@ -165,7 +166,7 @@ impl Sampler {
             self.newest = observer.id();
             self.entries.push(Entry {
                 observer,
-                // Never a period, so that it is declared.
+                // Not a valid period, so that the first tick declares it.
                 declared_ms: u32::MAX,
                 last: None,
                 end: None,
@@ -191,7 +192,7 @@ impl Sampler {
         shared.registry.forget_dead();
     }
 
-    /// Asks those that are due and have to be asked.
+    /// Asks the observers that are due and have to be asked.
     fn ask(&mut self, shared: &Shared, tick: Tick, now: u64) {
         if tick == Tick::Last {
             return;
@@ -205,7 +206,7 @@ impl Sampler {
         });
         for entry in due {
             match &entry.observer.source {
-                // The program waits for this tick: it has said what it has to say.
+                // The program is waiting for this tick, so it cannot answer.
                 Source::Asked(_) if tick == Tick::Wanted => {}
                 Source::Asked(_) if entry.observer.ask() => asked.push(entry.observer.id()),
                 Source::Closure { .. } if entry.observer.ask() => {
@@ -221,16 +222,16 @@ impl Sampler {
     }
 }
 
-/// Whether a value says nothing new.
+/// Whether a value is the same as the last one.
 fn is_same(last: Option<&Value>, value: &Value) -> bool {
     match (last, value) {
-        // What is not a number is equal to nothing, but it is not news either.
+        // NaN is not equal to itself, but repeating it is no news.
         (Some(Value::Float(last)), Value::Float(now)) => last.to_bits() == now.to_bits(),
         (last, value) => last == Some(value),
     }
 }
 
-/// A value that is not too large to be shown.
+/// The value, cut to a size that can be shown.
 fn bounded(value: Value) -> Value {
     match value {
         Value::Text(text) if text.len() > LONGEST_TEXT => Value::Text(cut(&text, LONGEST_TEXT)),
@@ -245,8 +246,7 @@ fn bounded(value: Value) -> Value {
     }
 }
 
-/// A tree of a limited number of nodes and edges; children that are not there are left out, and where something was
-/// left out there is a mark.
+/// Limits a tree's nodes and edges. Children that do not exist are removed; nodes with omissions are marked.
 fn bounded_tree(mut tree: Tree) -> Tree {
     tree.nodes.truncate(MOST_NODES);
     let count = tree.nodes.len() as u32;
@@ -342,7 +342,7 @@ mod tests {
         sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.entries[0].declaration().period_ms, 0);
         assert_eq!(sampler.period(), Duration::from_millis(100));
-        // Not even if the program wants everything to be shown.
+        // Not even when the program wants all values to be shown.
         value.publish(Value::Int(7));
         sampler.tick(&shared, Tick::Wanted);
         assert_eq!(sampler.entries[0].last, None);

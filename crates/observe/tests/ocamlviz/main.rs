@@ -1,4 +1,4 @@
-//! The real clients of Ocamlviz, and what they make of our example.
+//! Runs the real clients of Ocamlviz on our example.
 
 use std::fs;
 use std::io::Read;
@@ -17,13 +17,13 @@ mod observed;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The example, in a process of its own, until it is dropped.
+/// The example in its own process, which ends on drop.
 struct Observed {
     child: Child,
     port: u16,
 }
 
-/// Not a test: what [`Observed`] runs, in a process that the variable marks.
+/// Not a test: this is what [`Observed`] runs, in a process marked by the variable.
 #[test]
 fn the_example_runs() {
     if std::env::var_os("OBSERVED").is_some() {
@@ -33,7 +33,7 @@ fn the_example_runs() {
 
 impl Observed {
     fn start(folder: &Path) -> Observed {
-        // A port that was free a moment ago.
+        // Picks a port that is free at the moment.
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
         let port = port.expect("there is one").port();
         let socket = folder.join("socket");
@@ -53,14 +53,14 @@ impl Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        // Its standard input ends, and then so does it.
+        // The end of its standard input makes it exit.
         drop(self.child.stdin.take());
         let status = self.child.wait();
         assert!(thread::panicking() || status.is_ok_and(|status| status.success()));
     }
 }
 
-/// The value that the client of Ocamlviz shows for an observer, and its status.
+/// The value and status that the Ocamlviz client shows for an observer.
 fn shown<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let (_, after) = text.split_once(&format!(" name:{name} t:"))?;
     let (_, after) = after.split_once(" value:")?;
@@ -77,7 +77,7 @@ fn the_real_client_shows_all_that_it_knows() {
     client.args(["-server", "localhost", "-port", &observed.port.to_string(), "-o"]).arg(&file);
     client.current_dir(folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut client = client.spawn().expect("Debian's package ocamlviz: see scripts/setup");
-    // It writes everything again each time; what is complete has the log at its end.
+    // The client writes its whole state each time; a complete one ends with the log.
     let round = |text: &str| shown(text, "rounds")?.0.strip_prefix("Int ")?.parse::<u64>().ok();
     let complete = |least: u64| {
         let start = Instant::now();
@@ -96,7 +96,7 @@ fn the_real_client_shows_all_that_it_knows() {
         }
     };
     let first = complete(1);
-    // A frame that freezes the client stops its numbers.
+    // If a frame froze the client, its numbers would stop.
     let seen = round(&first).expect("shown");
     let text = complete(seen + 50);
     client.kill().and_then(|()| client.wait()).expect("it ran");
@@ -118,7 +118,8 @@ fn the_real_client_shows_all_that_it_knows() {
     assert!(value("long text").ends_with("…") && value("long text").len() < 8192);
     assert!(value("sizes").starts_with("String p50 ") && value("sizes").contains("max 99 B"));
     assert!(value("requests").contains("open, p50 ") && value("requests").contains("ms"));
-    // Buckets and bindings come first. It has to grow, though its longest bucket never does.
+    // Buckets and bindings come first. The number of bindings must grow, although the longest bucket never
+    // does.
     let table = |text| {
         let numbers = shown(text, "table")?.0.strip_prefix("Hashtable (")?;
         numbers.split(' ').nth(1)?.parse::<u64>().ok()
@@ -131,7 +132,7 @@ fn the_real_client_shows_all_that_it_knows() {
     assert!(text.contains("broken failed: this observer always fails"));
     assert!(text.contains("--- a hundred rounds ---"));
     assert!(text.contains("round 20 is done"));
-    // Of the two of this name the number comes first, then the bytes.
+    // Of the two entries with this name, the count comes first, then the bytes.
     assert!((0.0..=51.0).contains(&number("tagged")));
     assert_eq!(text.matches(" name:tagged t:").count(), 2);
 }

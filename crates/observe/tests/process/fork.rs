@@ -1,11 +1,11 @@
-//! Forking, which nothing safe does.
+//! Fork and close for the tests, for which there is no safe interface.
 
 #![expect(unsafe_code, reason = "there is no safe way to fork, or to close what one does not own")]
 
-/// Forks. The child does something and then ends in an orderly way.
+/// Forks. The child runs a closure and then exits normally.
 pub fn fork(child: impl FnOnce() -> i32) -> libc::pid_t {
-    // SAFETY: the child only does what may be done after a fork with the C library of these tests, whose allocator and
-    // standard streams survive it; that nothing else of ours is needed is what is tested.
+    // SAFETY: the child only does what the C library of these tests allows after a fork: its allocator and
+    // standard streams survive. That nothing else of ours is needed is what is tested.
     unsafe {
         match libc::fork() {
             0 => {
@@ -17,26 +17,26 @@ pub fn fork(child: impl FnOnce() -> i32) -> libc::pid_t {
     }
 }
 
-/// Waits for a child. False if it is not well.
+/// Waits for a child. Returns whether it exited with status 0.
 pub fn wait(child: libc::pid_t) -> bool {
     let mut status = 0;
-    // SAFETY: the status is ours to be written to.
+    // SAFETY: `status` is a valid place to write to.
     let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
     ended == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
 }
 
-/// Closes the standard output.
+/// Closes standard output.
 pub fn close_output() {
-    // SAFETY: nobody in this process writes there any more.
+    // SAFETY: nothing in this process writes there any more.
     unsafe {
         libc::close(1);
     }
 }
 
-/// Closes everything but the standard streams, as programs do that become daemons.
+/// Closes everything but the standard streams, as daemons do.
 pub fn close_all() {
     for descriptor in 3..1024 {
-        // SAFETY: what happens to those whose descriptors are closed is what is tested.
+        // SAFETY: what happens to the owners of these descriptors is what is tested.
         unsafe {
             libc::close(descriptor);
         }

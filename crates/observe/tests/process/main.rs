@@ -1,6 +1,6 @@
-//! What happens to whole processes: nobody watches, fork, exec, exit, being killed.
+//! Tests events that concern whole processes: no clients, fork, exec, exit, SIGKILL.
 //!
-//! Each test runs this same program again, which then is the one that is observed: see [`scenarios`].
+//! Each test runs this executable again as the observed program: see [`scenarios`].
 
 mod fork;
 mod scenarios;
@@ -36,7 +36,7 @@ impl Program {
     }
 
     fn start_with(scenario: &str, variables: &[(&str, &str)], socket: PathBuf) -> Program {
-        // Whoever started us may have left descriptors open.
+        // Our parent may have left descriptors open.
         let mut command = Command::new("sh");
         command.args(["-c", "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; exec \"$0\" \"$@\""]);
         command.arg(std::env::current_exe().expect("it runs"));
@@ -51,13 +51,13 @@ impl Program {
         Program { child, output, socket }
     }
 
-    /// Waits for a line of this beginning, and gives the rest.
+    /// Waits for a line with this beginning and returns the rest.
     fn says(&mut self, beginning: &str) -> String {
         loop {
             let mut line = String::new();
             let count = self.output.read_line(&mut line).expect("text");
             assert!(count > 0, "the program has ended without saying {beginning:?}");
-            // The harness of the tests may have left something before it.
+            // The test harness may have printed something before it on the same line.
             if let Some((_, rest)) = line.split_once(&format!("@{beginning}")) {
                 return rest.trim().to_owned();
             }
@@ -73,7 +73,7 @@ impl Program {
         Client::connect(&self.socket)
     }
 
-    /// Waits for its end.
+    /// Waits for a successful exit.
     fn ends(mut self) {
         let start = Instant::now();
         loop {
@@ -86,7 +86,7 @@ impl Program {
     }
 }
 
-/// A client that hears everything to the end.
+/// A client that reads to the end.
 struct Client {
     stream: UnixStream,
     frames: Frames,
@@ -141,14 +141,14 @@ fn without_clients_the_thread_does_nothing_at_all() {
         tasks.into_iter().find(is_it).expect("the server's thread").path()
     };
     let task = server_thread();
-    // Nanoseconds of processor time and the number of times it was given a processor.
+    // The thread's processor time in nanoseconds, and how often it was scheduled.
     let work = || fs::read_to_string(task.join("schedstat")).expect("it runs");
     let is_quiet = || {
         let before = work();
         std::thread::sleep(Duration::from_secs(1));
         before == work()
     };
-    // It may still be busy with its own start, or with the end of a client; what goes on would be seen each time.
+    // It may still be busy with its start or with a client that left; ongoing work would show each time.
     let becomes_quiet = || (0..5).any(|_| is_quiet());
     assert!(becomes_quiet(), "it works though nobody watches");
     let mut client = program.client();
@@ -192,11 +192,11 @@ fn a_child_has_none_of_our_descriptors_and_takes_nothing_away() {
     client.until("a tick", |event| matches!(event, Event::Tick(_)));
     program.tell("fork");
     assert_eq!(program.says("child "), "0 descriptors, 0 clients");
-    // The child ended in an orderly way, and the parent goes on.
+    // The child exited normally, and the parent goes on.
     program.says("child has ended");
     assert!(program.socket.exists());
     client.until("a tick", |event| matches!(event, Event::Tick(_)));
-    // Another child lives longer than its parent; the client sees the parent's end all the same.
+    // Another child outlives its parent; the client sees the parent's end all the same.
     client.until("the end", |event| matches!(event, Event::End(_)));
     assert_eq!(client.event(), None);
     program.ends();
@@ -209,7 +209,7 @@ fn forks_in_the_middle_of_everything_never_hang() {
     program.says("ready ");
     let socket = program.socket.clone();
     let busy = std::thread::spawn(move || {
-        // Descriptors come and go all the time, until the program does.
+        // Opens and closes descriptors continuously until the program ends.
         while let Ok(mut stream) = UnixStream::connect(&socket) {
             let _ = stream.write_all(b"x");
         }
@@ -230,7 +230,7 @@ fn exec_takes_no_descriptors_along_and_the_socket_can_be_used_again() {
     program.tell("exec");
     assert_eq!(program.says("descriptors "), "0");
     assert_eq!(program.says("ready "), before, "the same process");
-    // The connection is gone with the program that was there before, without a goodbye.
+    // The connection ended with the program before the exec, without a goodbye.
     while client.event().is_some() {}
     program.client().until("a tick", |event| matches!(event, Event::Tick(_)));
     program.tell("end");
@@ -254,7 +254,7 @@ fn what_the_killed_left_is_removed_by_the_next() {
     assert!(killed.socket.exists());
     let mut next = start();
     assert!(!killed.socket.exists() && next.socket.exists());
-    // Those that live stay.
+    // Sockets of live processes stay.
     let mut third = start();
     assert!(next.socket.exists());
     next.client().until("a tick", |event| matches!(event, Event::Tick(_)));
@@ -264,7 +264,7 @@ fn what_the_killed_left_is_removed_by_the_next() {
     next.ends();
     third.ends();
 
-    // A folder that others can enter is not used, and the program goes on.
+    // A directory that others can enter is not used; the program goes on.
     fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).expect("it is ours");
     let mut refused = start();
     assert!(!refused.socket.exists());
@@ -301,7 +301,7 @@ fn a_program_that_closes_all_descriptors_goes_on() {
     program.says("ready ");
     let client = program.client();
     program.tell("go on");
-    // Its own files have our numbers now, and nobody writes to them or closes them.
+    // The program's files have our numbers now, and we neither write to them nor close them.
     assert_eq!(program.says("files "), "intact");
     drop(client);
     program.ends();

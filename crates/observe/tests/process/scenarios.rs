@@ -1,4 +1,4 @@
-//! The programs that are observed.
+//! The observed programs.
 
 use std::fs;
 use std::io::{BufRead, Write};
@@ -12,11 +12,11 @@ use bactrian_observe::{Name, Point, Value, log, server};
 
 use crate::{DEADLINE, fork};
 
-/// Not a test: what a [`crate::Program`] runs.
+/// Not a test: this is what a [`crate::Program`] runs.
 #[test]
 fn run() {
     let Ok(scenario) = std::env::var("SCENARIO") else { return };
-    // Else the harness takes what is said for itself, and writes when it likes.
+    // Otherwise the harness captures the output, or delays it.
     match scenario.as_str() {
         "idle" => idle(),
         "fork" => forks(),
@@ -37,14 +37,14 @@ fn ready() {
     say(&format!("ready {}", std::process::id()));
 }
 
-/// The next line of the input; empty at its end.
+/// The next line of standard input; empty at its end.
 fn told() -> String {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).expect("text");
     line.trim().to_owned()
 }
 
-/// How many descriptors of our making this process has: sockets, and what `epoll` needs.
+/// The number of descriptors of this process that are ours: sockets and epoll instances.
 fn our_descriptors() -> usize {
     let links = fs::read_dir("/proc/self/fd").expect("proc is there").flatten();
     let links = links.filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -105,7 +105,7 @@ fn forks() {
     ready();
     told();
     let child = fork::fork(|| {
-        // Nothing of this may wait for a lock, or reach the parent's clients.
+        // None of this may wait for a lock or reach the parent's clients.
         point.hit();
         Point::new("of the child").hit();
         log!("from the child {}", 1);
@@ -117,9 +117,9 @@ fn forks() {
     });
     assert!(fork::wait(child));
     say("child has ended");
-    // This one lives on for a while.
+    // This child lives on for a while.
     fork::fork(|| {
-        // So that whoever reads our output sees its end.
+        // So that the reader of our output sees its end.
         fork::close_output();
         thread::sleep(Duration::from_secs(3));
         0
@@ -177,7 +177,7 @@ fn closes_all() {
     ready();
     told();
     fork::close_all();
-    // They get the numbers that were ours.
+    // These files get the numbers that were ours.
     let folder = tempfile::tempdir().expect("there is room");
     let files = (0..20).map(|number| fs::File::create_new(folder.path().join(number.to_string())));
     let files: Vec<_> = files.collect::<Result<_, _>>().expect("there is room");

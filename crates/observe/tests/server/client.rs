@@ -1,4 +1,4 @@
-//! A client that hears what is said and shows nothing.
+//! A client for the tests.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -36,7 +36,7 @@ impl Client {
         self.stream.write_all(bytes).expect("it is heard");
     }
 
-    /// Greets, and is let in.
+    /// Greets, and must be accepted.
     pub fn greet(mut self, token: &[u8]) -> Client {
         assert_eq!(self.try_greet(&Greeting::new(token)), Reply::Welcome(wire::VERSION));
         self
@@ -49,7 +49,7 @@ impl Client {
         wire::take_reply(&self.frame().expect("an answer")).expect("sound")
     }
 
-    /// The next frame; none at the end.
+    /// The next frame; None at the end.
     fn frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.frames.next().expect("sound") {
@@ -65,13 +65,13 @@ impl Client {
         }
     }
 
-    /// What comes next; none at the end.
+    /// The next event; None at the end.
     pub fn event(&mut self) -> Option<Event> {
         let frame = self.frame()?;
         Some(wire::take_event(&frame).expect("sound").expect("known"))
     }
 
-    /// Waits for something.
+    /// Waits for an event that satisfies `found`.
     pub fn until<T>(&mut self, what: &str, mut found: impl FnMut(&Event) -> Option<T>) -> T {
         loop {
             let event = self.event().unwrap_or_else(|| panic!("the end, without {what}"));
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Waits for an observer's declaration.
+    /// Waits for the declaration of an observer.
     pub fn declared(&mut self, name: &str) -> bactrian_live::Declaration {
         self.until(name, |event| match event {
             Event::Declare(declaration) if declaration.name == name => Some(declaration.clone()),
@@ -89,7 +89,7 @@ impl Client {
         })
     }
 
-    /// Waits for a value of an observer that is as it should be.
+    /// Waits for a value of an observer that satisfies `is_right`.
     pub fn value(&mut self, id: ObserverId, is_right: impl Fn(&Value) -> bool) -> Value {
         self.until("a value", |event| match event {
             Event::Update(of, value) if *of == id && is_right(value) => Some(value.clone()),
@@ -105,7 +105,7 @@ impl Client {
         self.requests
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn control(&mut self, action: Action) -> Result<String, String> {
         let asked = self.ask(action);
         self.until("an answer", |event| match event {

@@ -1,4 +1,4 @@
-//! Very many clients.
+//! Tests with very many clients.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::{DEADLINE, Served, wait_until};
 /// Both ends of all connections are in this process.
 const DESCRIPTORS: u64 = 8192;
 
-/// Raises the limit of descriptors.
+/// Raises the limit on open descriptors.
 fn allow_many_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < DESCRIPTORS) {
@@ -85,7 +85,7 @@ fn the_silent_do_not_keep_others_out() {
     let silent: Vec<UnixStream> = (0..1100).map(|_| connect()).collect();
     let mut good = served.client();
     good.until("a tick", |event| matches!(event, Event::Tick(_)).then_some(()));
-    // The first of them had to go.
+    // The first of them was disconnected.
     silent[0].set_read_timeout(Some(DEADLINE)).expect("a time");
     assert_eq!((&silent[0]).read(&mut [0]).expect("it ends"), 0);
     served.wait_for_clients(1);
@@ -93,7 +93,7 @@ fn the_silent_do_not_keep_others_out() {
 
 #[test]
 fn the_program_keeps_descriptors_for_itself() {
-    // In a process of its own, since it lowers a limit that all threads share.
+    // In a separate process, because it lowers a limit that all threads share.
     if std::env::var_os("LOWERED").is_none() {
         let mut again = std::process::Command::new(std::env::current_exe().expect("it runs"));
         let name = "crowd::the_program_keeps_descriptors_for_itself";
@@ -108,7 +108,7 @@ fn the_program_keeps_descriptors_for_itself() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(400), maximum: limit.maximum })
         .expect("lower");
-    // Connected, and then hung up on: both ends count here.
+    // Connected, and then disconnected by the server; both ends count against the limit.
     let mut clients = Vec::new();
     for _ in 0..180 {
         let Ok(client) = UnixStream::connect(served.socket()) else { break };
@@ -120,7 +120,7 @@ fn the_program_keeps_descriptors_for_itself() {
         files.push(file);
     }
     assert!(files.len() > 60, "only {} are left to the program", files.len());
-    // Now there are none left at all, and somebody waits to be let in.
+    // Now no descriptor is left, and a client waits to be accepted.
     files.pop();
     let waiting = UnixStream::connect(served.socket()).expect("it waits in the queue");
     let cpu = || clock_gettime(ClockId::ProcessCPUTime);
@@ -129,7 +129,7 @@ fn the_program_keeps_descriptors_for_itself() {
     let spent = cpu() - before;
     assert!(spent.tv_sec == 0 && spent.tv_nsec < 500_000_000, "{spent:?} in a second: it spins");
     drop((files, clients));
-    // And everybody is served again.
+    // And all clients are served again.
     good.until("a tick", |event| matches!(event, Event::Tick(_)).then_some(()));
     drop(waiting);
     let mut client = served.client();

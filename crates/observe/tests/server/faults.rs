@@ -1,4 +1,4 @@
-//! Clients that do what clients should not do.
+//! Clients that misbehave.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,12 +12,12 @@ use bactrian_observe::Origin;
 use crate::client::Client;
 use crate::{DEADLINE, Served, wait_until};
 
-/// How many descriptors this process has open. Other tests open some at the same time.
+/// The number of open descriptors in this process. Other tests open some at the same time.
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("proc is there").count()
 }
 
-/// How many bytes of memory this process uses.
+/// The resident memory of this process, in bytes.
 fn memory() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("proc is there");
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a number") * 4096
@@ -52,7 +52,7 @@ fn garbage_closes_only_who_sent_it() {
         vec![0xFF; 100_000],
         frame(b"\x00not bactrian at all"),
         frame(&[7; 1000]),
-        // A frame that is announced and never ends.
+        // A frame that is announced and never completed.
         [&60_000_u32.to_le_bytes()[..], &[0; 10_000]].concat(),
         after_greeting(&[0; 4]),
         after_greeting(&u32::MAX.to_le_bytes()),
@@ -61,7 +61,7 @@ fn garbage_closes_only_who_sent_it() {
     ] {
         let mut bad = UnixStream::connect(served.socket()).expect("it listens");
         bad.set_read_timeout(Some(DEADLINE)).expect("a time");
-        // It may be closed before all of it is written.
+        // The connection may be closed before all is written.
         let _ = bad.write_all(&garbage);
         assert!(is_closed(&mut bad), "{:?}", &garbage[..garbage.len().min(20)]);
     }
@@ -95,7 +95,7 @@ fn who_does_not_read_misses_whole_ticks_and_is_then_told_everything() {
     let mut good = served.client();
     good.value(point.id(), |_| true);
     let before = memory();
-    // Far more than a queue and the kernel's buffers hold.
+    // Far more than the queue and the kernel's buffers hold.
     let mut sent = 0_u64;
     while sent < 8 << 20 {
         let news = format!("{sent} {}", "x".repeat(60_000));
@@ -107,7 +107,7 @@ fn who_does_not_read_misses_whole_ticks_and_is_then_told_everything() {
     point.count_cell().expect("it counts").add(9);
     text.publish(Value::Text("last".into()));
     good.value(text.id(), |value| *value == Value::Text("last".into()));
-    // It reads again: every frame is whole, it is told what it missed, and then what there is.
+    // It reads again: every frame is whole, it is told what it missed, and then gets the full state.
     let dropped = stalled.until("what it missed", |event| match event {
         Event::Dropped(dropped) => Some(*dropped),
         _ => None,
@@ -194,7 +194,7 @@ fn clients_that_come_and_go_leave_nothing() {
             }
         }
     }
-    // Other tests have some of their own.
+    // Other tests have some open too.
     wait_until("descriptors are closed", || descriptors() < before + 100);
     served.wait_for_clients(0);
 }

@@ -14,10 +14,10 @@ use bactrian_observe::settings::{Live, Settings};
 use client::Client;
 use tempfile::TempDir;
 
-/// Long enough for any machine; nothing waits for so long unless it fails.
+/// Long enough for any machine; only a failing test waits this long.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A server with a socket in a folder of its own, and Ocamlviz's protocol on a port that is free.
+/// A server with a socket in its own directory, and the Ocamlviz protocol on a free port.
 struct Served {
     server: Server,
     _folder: TempDir,
@@ -47,7 +47,7 @@ impl Served {
         self.server.places().ocamlviz.expect("it listens").port()
     }
 
-    /// A client that was let in.
+    /// A client that was accepted.
     fn client(&self) -> Client {
         Client::unix(&self.socket()).greet(b"")
     }
@@ -63,7 +63,7 @@ impl Drop for Served {
     }
 }
 
-/// Waits until something has come true.
+/// Waits until a condition holds.
 fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_true() {

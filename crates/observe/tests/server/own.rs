@@ -1,4 +1,4 @@
-//! Our own protocol.
+//! Tests our own protocol.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -50,7 +50,7 @@ fn who_comes_is_told_everything_and_then_what_is_new() {
         _ => None,
     });
     assert!(later.at > first.at && later.cpu >= first.cpu);
-    // A second client hears the same, whatever the first has heard.
+    // A second client gets the same values, whatever the first one has received.
     for client in [&mut client, &mut served.client()] {
         client.value(text.id(), |value| *value == Value::Text("news".into()));
     }
@@ -58,7 +58,7 @@ fn who_comes_is_told_everything_and_then_what_is_new() {
     third.value(point.id(), |value| *value == Value::Count(7));
     third.until("the line", is_line("after"));
 
-    // What does not change is not said again.
+    // Unchanged values are not repeated.
     let mut ticks = 0;
     while ticks < 3 {
         match third.event().expect("it goes on") {
@@ -85,7 +85,7 @@ fn markers_and_ends_reach_those_who_watch() {
     client.value(point.id(), |value| *value == Value::Killed);
     value.collected();
     client.value(value.id(), |value| *value == Value::Collected);
-    // Who comes later is told both.
+    // A later client gets both.
     let mut later = served.client();
     later.value(point.id(), |value| *value == Value::Count(1));
     later.value(point.id(), |value| *value == Value::Killed);
@@ -175,7 +175,7 @@ fn on_the_network_only_who_knows_the_token_is_let_in() {
     let mut right = Client::network(address).greet(b"secret");
     assert!(matches!(right.event(), Some(Event::Hello(_))));
 
-    // A token that was made up is in a file that only the user can read.
+    // A generated token is in a file that only the user can read.
     let served = Served::with(settings_of(None));
     let address = served.server.places().network.expect("it listens");
     let folder = bactrian_live::place::folder(rustix::process::getuid().as_raw());
@@ -219,8 +219,9 @@ fn lines_that_nobody_saw_are_counted() {
     assert_eq!(lines.len(), 200);
 }
 
-/// A client of ours that comes to where Ocamlviz's protocol is spoken is told where ours is. Who says nothing is taken for one of
-/// Ocamlviz's until it greets: on a busy machine ours may get no processor for long between connecting and greeting.
+/// A client of ours on the Ocamlviz port is told where our protocol is spoken. A silent client is taken for
+/// one of Ocamlviz's until it greets: on a busy machine, ours may not be scheduled for long between
+/// connecting and greeting.
 #[test]
 fn where_ocamlviz_is_spoken_ours_are_told_where_to_go() {
     let served = Served::new();
@@ -252,7 +253,7 @@ fn where_ocamlviz_is_spoken_ours_are_told_where_to_go() {
     let last = wire::take_reply(&last.expect("something"));
     assert!(matches!(&last, Ok(Reply::Elsewhere { run: it, .. }) if *it == run), "{last:?}");
     served.wait_for_clients(1);
-    // Who talks and does not greet is none of either.
+    // A client that sends something other than a greeting belongs to neither protocol.
     let mut nobody = TcpStream::connect(address).expect("it listens");
     served.wait_for_clients(2);
     wait_until("it is sent away", || nobody.write_all(&[0; 1024]).is_err());
@@ -273,7 +274,7 @@ fn a_port_that_is_taken_is_followed_by_the_next() {
     assert!(line.ends_with(&format!("on port {}", second.port())), "{line}");
 }
 
-/// A value that the program changes at once is seen as it was when it asked for that.
+/// A value that changes right after `show_now` is shown as it was when `show_now` was called.
 #[test]
 fn what_is_shown_now_is_seen() {
     let served = Served::with(|settings| settings.period = Duration::from_secs(3600));
@@ -283,7 +284,7 @@ fn what_is_shown_now_is_seen() {
         .server
         .watch(Kind::Int, "closure", move || Value::Int(read.load(Ordering::Relaxed) as i64));
     let gauge = served.server.declare(Kind::Int, "published", Origin::Published);
-    // Nobody watches: nothing happens, and nobody waits.
+    // Without clients nothing happens, and the call does not block.
     served.server.show_now();
     let mut client = served.client();
     let ids = [client.declared("closure").id, client.declared("published").id];

@@ -1,4 +1,4 @@
-//! Where values come from: closures that fail or never return, and programs that answer when they like.
+//! Sources of values: closures that fail or never return, and programs that answer at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -41,7 +41,7 @@ fn a_closure_that_fails_or_hangs_silences_nobody() {
             expected.retain(|it| *it != (id, value.clone()));
         }
     }
-    // It may come back.
+    // A closure that returns after all is shown again.
     drop(release);
     client.value(hanging.id(), |value| *value == Value::Int(8));
 }
