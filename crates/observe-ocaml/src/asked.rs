@@ -1,10 +1,10 @@
-//! What the server wants to know and OCaml has to say: the queue between the server's thread and the program's.
+//! Values that only OCaml can provide: the queue between the server's thread and the program.
 //!
-//! The server's thread says at a tick what is due. That goes into the queue, and the program is asked to come by. It takes
-//! one after the other out, as long as its budget lasts; what is left waits for the next tick. Numbers of the runtime come
-//! first, because they cost nothing. The program is asked again at each tick as long as there is something in the queue:
-//! it may have missed it. The server's thread waits a moment for the answers, so that most are seen with the tick they
-//! are for.
+//! At a tick, the server's thread queues the observers that are due and asks the program to come to a safe
+//! point. There the program takes one observer after the other from the queue until its budget is used up;
+//! the rest waits for the next tick. Numbers of the runtime come first, because they cost nothing. The
+//! program is asked again at each tick while the queue is not empty, because it may have missed the request.
+//! The server's thread waits briefly for the answers, so that most arrive with the tick that they are for.
 #![expect(
     unsafe_code,
     reason = "C finds functions by names that are not changed, and texts are pointers"
@@ -20,16 +20,17 @@ use crate::declare::entries;
 use crate::lock;
 use crate::texts::Text;
 
-/// So long the server's thread waits for answers. A program that is at work comes by a safe point much sooner.
+/// How long the server's thread waits for answers. A program that is running reaches a safe point much
+/// sooner.
 const PATIENCE: Duration = Duration::from_millis(3);
 
 #[derive(Debug, Default)]
 struct Asked {
     of_runtime: VecDeque<u32>,
     others: VecDeque<u32>,
-    /// Those that were begun and are to go on with the next tick.
+    /// Evaluations that were begun and continue at the next tick.
     unfinished: Vec<u32>,
-    /// Somebody has come by and found nothing more to do.
+    /// The program came and found nothing more to do.
     is_answered: bool,
 }
 
@@ -41,10 +42,10 @@ static ASKED: Mutex<Asked> = Mutex::new(Asked {
 });
 static ANSWERED: Condvar = Condvar::new();
 
-/// Starts the server. `ask` is called by its thread when there is something in the queue.
+/// Starts the server. Its thread calls `ask` when the queue is not empty.
 ///
 /// # Safety
-/// `ask` may be called by any thread for ever, and the text is there.
+/// `ask` may be called by any thread at any later time, and the text is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bactrian_observe_start(ask: extern "C" fn(), runtime: Text) {
     let server = server();
@@ -67,13 +68,13 @@ pub unsafe extern "C" fn bactrian_observe_start(ask: extern "C" fn(), runtime: T
         drop(asked);
         if is_asked {
             ask();
-            // Whether they came is seen by who looks for values.
+            // Whether answers came is seen when values are collected.
             let _ = ANSWERED.wait_timeout_while(lock(&ASKED), PATIENCE, |asked| !asked.is_answered);
         }
     });
 }
 
-/// The next observer whose value is wanted, or 0.
+/// Takes the next observer whose value is wanted; 0 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_next() -> u32 {
     let mut asked = lock(&ASKED);
@@ -86,26 +87,26 @@ pub extern "C" fn bactrian_observe_next() -> u32 {
     next.unwrap_or(0)
 }
 
-/// Whether there is one.
+/// Whether the queue is not empty.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_is_asked() -> bool {
     let asked = lock(&ASKED);
     !asked.of_runtime.is_empty() || !asked.others.is_empty()
 }
 
-/// That one is to go on with the next tick.
+/// Continues the evaluation of an observer at the next tick.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_again(id: u32) {
     lock(&ASKED).unfinished.push(id);
 }
 
-/// Whether a client wants that one not to be evaluated.
+/// Whether a client has stopped the evaluation of an observer.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_is_stopped(id: u32) -> bool {
     lock(entries()).get(&id).is_some_and(|entry| entry.handle.is_stopped())
 }
 
-/// How long that one took. One that takes too much of the program's time is asked less often.
+/// Reports the evaluation time of an observer. Expensive observers are asked less often.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_spent(id: u32, nanos: u64) {
     if let Some(entry) = lock(entries()).get(&id) {

@@ -1,4 +1,4 @@
-//! Observers: their beginning and their end.
+//! Creation and end of observers.
 #![expect(unsafe_code, reason = "names are pointers, and so are the cells that are read")]
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use bactrian_observe::{Handle, Name, Origin, server};
 use crate::lock;
 use crate::texts::{Description, kind, unit};
 
-/// An observer, and what is remembered about it here.
+/// An observer, with what the C interface has to know about it.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub handle: Handle,
@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     pub is_of_runtime: bool,
 }
 
-/// All observers that are alive.
+/// All live observers, by id.
 pub(crate) fn entries() -> &'static Mutex<HashMap<u32, Entry>> {
     static ENTRIES: LazyLock<Mutex<HashMap<u32, Entry>>> = LazyLock::new(Mutex::default);
     &ENTRIES
@@ -33,7 +33,7 @@ pub(crate) fn remember(kind: Kind, handle: Handle, is_of_runtime: bool) -> u32 {
     id
 }
 
-/// Declares an observer that is asked for its values.
+/// Declares an observer whose values are requested.
 ///
 /// # Safety
 /// The name is valid.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn bactrian_observe_asked(number: c_int, name: &Descriptio
 /// Declares a number of the runtime.
 ///
 /// # Safety
-/// The name is a text of C.
+/// The name is a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bactrian_observe_asked_of_runtime(
     number: c_int,
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn bactrian_observe_asked_of_runtime(
     remember(kind, server().declare(kind, named, Origin::Asked), true)
 }
 
-/// Declares an observer that says something when it likes.
+/// Declares an observer that publishes values whenever it likes.
 ///
 /// # Safety
 /// The name is valid.
@@ -74,12 +74,12 @@ pub unsafe extern "C" fn bactrian_observe_published(number: c_int, name: &Descri
     remember(kind, server().declare(kind, named, Origin::Published), false)
 }
 
-/// A cell of the stubs that the server's thread reads.
+/// A cell of the C stubs that the server's thread reads.
 #[derive(Clone, Copy)]
 struct Cell(*mut c_void);
 
-// SAFETY: the stubs write their cells with atomic operations, or such that a reader may see an old number, and never
-// free them.
+// SAFETY: the stubs write their cells with atomic operations, or such that a reader may at worst see an old
+// number. They never free them.
 unsafe impl Send for Cell {}
 // SAFETY: as above.
 unsafe impl Sync for Cell {}
@@ -90,10 +90,10 @@ impl Cell {
     }
 }
 
-/// Declares a point or counter, whose number is what `read` says of `cell`.
+/// Declares a point or counter whose value is `read(cell)`.
 ///
 /// # Safety
-/// The name is valid; `read` and `cell` are so for ever.
+/// The name is valid; `read` and `cell` stay valid forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bactrian_observe_count(
     number: c_int,
@@ -118,10 +118,10 @@ pub struct Elapsed {
     is_running: c_int,
 }
 
-/// Declares a stopwatch, which is what `read` says of `cell`.
+/// Declares a stopwatch whose value is `read(cell)`.
 ///
 /// # Safety
-/// The name is valid; `read` and `cell` are so for ever.
+/// The name is valid; `read` and `cell` stay valid forever.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bactrian_observe_time(
     name: &Description,
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn bactrian_observe_time(
     remember(Kind::Time, server().declare_read(Kind::Time, named, read), false)
 }
 
-/// It is not observed any more.
+/// Stops observing.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_kill(id: u32) {
     if let Some(entry) = lock(entries()).remove(&id) {
@@ -151,7 +151,7 @@ pub extern "C" fn bactrian_observe_kill(id: u32) {
     }
 }
 
-/// What was observed is not alive any more.
+/// Marks the observed value as collected.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_collected(id: u32) {
     if let Some(entry) = lock(entries()).remove(&id) {
@@ -159,7 +159,7 @@ pub extern "C" fn bactrian_observe_collected(id: u32) {
     }
 }
 
-/// Changes the time between its values.
+/// Sets the milliseconds between values.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_set_period(id: u32, milliseconds: u32) {
     if let Some(entry) = lock(entries()).get(&id) {

@@ -1,14 +1,15 @@
-//! What the OCaml library links with: [`bactrian_observe`] for C.
+//! The static library that the OCaml library links: [`bactrian_observe`] with a C interface.
 //!
-//! For: the stubs in `ocaml/src`, and nobody else. `ocaml/src/bactrian_observe.h` says the same in C; both are changed
+//! Only for the stubs in `ocaml/src`. `ocaml/src/bactrian_observe.h` declares the same in C; change both
 //! together.
 //!
-//! The caller owes: pointers that are valid for the time of a call, and cells and functions that are valid for ever.
+//! The caller must pass pointers that are valid during the call, and cells and functions that are valid
+//! forever.
 //!
-//! Promises: nothing here touches OCaml's heap, blocks for long (but for what is called waiting), or unwinds. Observers
-//! are numbers; what is done to number 0, or to one that is not there, is ignored.
+//! Guarantees: nothing here touches the OCaml heap, blocks for long (except functions that wait by name), or
+//! unwinds. Observers are ids; operations on id 0, or on an unknown id, are ignored.
 //!
-//! Left out: when and how OCaml evaluates what it is asked for. That is in the stubs.
+//! Not part of this crate: when and how OCaml evaluates the values it is asked for. The stubs do that.
 
 mod asked;
 mod declare;
@@ -42,7 +43,7 @@ pub use work::{
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A lock that a panic elsewhere does not close: what is behind it is whole at every moment.
+/// Locks, ignoring poisoning: the data behind these locks is consistent at every moment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

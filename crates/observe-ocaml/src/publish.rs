@@ -1,4 +1,4 @@
-//! Values that OCaml says.
+//! Publishing of values from OCaml.
 #![expect(unsafe_code, reason = "texts and trees are pointers")]
 
 use std::ffi::c_int;
@@ -15,7 +15,7 @@ fn publish(id: u32, value: impl FnOnce(Kind) -> Value) {
     }
 }
 
-/// Says a whole number.
+/// Publishes an integer.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_int(id: u32, number: i64) {
     publish(id, |kind| match kind {
@@ -24,19 +24,19 @@ pub extern "C" fn bactrian_observe_int(id: u32, number: i64) {
     });
 }
 
-/// Says a number.
+/// Publishes a floating-point number.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_float(id: u32, number: f64) {
     publish(id, |_| Value::Float(number));
 }
 
-/// Says a truth value.
+/// Publishes a boolean.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_bool(id: u32, truth: c_int) {
     publish(id, |_| Value::Bool(truth != 0));
 }
 
-/// Says a text.
+/// Publishes a string.
 ///
 /// # Safety
 /// The text is valid.
@@ -47,14 +47,14 @@ pub unsafe extern "C" fn bactrian_observe_text(id: u32, text: Text) {
     publish(id, |_| Value::Text(text.into_owned()));
 }
 
-/// Says what became of marked values; less than 0 is not observed.
+/// Publishes the number and the bytes of live tagged values; a negative number is not observed.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_tag(id: u32, count: i64, bytes: i64) {
     let [count, bytes] = [count, bytes].map(|number| u64::try_from(number).ok());
     publish(id, |_| Value::Tag { count, bytes });
 }
 
-/// Says the statistics of a hash table.
+/// Publishes the statistics of a hash table.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_table(
     id: u32,
@@ -66,7 +66,7 @@ pub extern "C" fn bactrian_observe_table(
     publish(id, |_| Value::Table(Table { buckets, bindings, empty, longest }));
 }
 
-/// Says that it could not be evaluated.
+/// Publishes that the value could not be evaluated, with the reason.
 ///
 /// # Safety
 /// The text is valid.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn bactrian_observe_failed(id: u32, why: Text) {
     publish(id, |_| Value::Failed(why.into_owned()));
 }
 
-/// A tree that has no nodes yet.
+/// Creates a tree without nodes.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_tree() -> *mut Tree {
     Box::into_raw(Box::default())
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn bactrian_observe_tree_node(tree: &mut Tree, label: Text
     tree.nodes.push(Node { label, children: Vec::new() });
 }
 
-/// Adds a child to a node that is there.
+/// Adds a child to an existing node.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_tree_child(tree: &mut Tree, parent: u32, child: u32) {
     if let Some(node) = tree.nodes.get_mut(parent as usize) {
@@ -102,7 +102,7 @@ pub extern "C" fn bactrian_observe_tree_child(tree: &mut Tree, parent: u32, chil
     }
 }
 
-/// Says a tree, and frees it.
+/// Publishes a tree and frees it.
 ///
 /// # Safety
 /// The tree was made by [`bactrian_observe_tree`], and is not used any more.

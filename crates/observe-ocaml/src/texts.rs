@@ -1,4 +1,4 @@
-//! Texts and names as C has them.
+//! C representations of texts and names.
 #![expect(unsafe_code, reason = "they are pointers with lengths")]
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::slice;
 use bactrian_live::{Kind, Unit};
 use bactrian_observe::Name;
 
-/// `struct bactrian_text`: bytes of which nothing is known, but most often UTF-8.
+/// `struct bactrian_text`: any bytes, usually UTF-8.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Text {
@@ -18,24 +18,24 @@ pub struct Text {
 
 impl Text {
     /// # Safety
-    /// The bytes are there, and nobody changes them for as long as the result is used.
+    /// The bytes are valid and do not change while the result is in use.
     pub(crate) unsafe fn as_bytes<'a>(self) -> &'a [u8] {
         if self.bytes.is_null() {
             return &[];
         }
-        // SAFETY: the caller's duty, and it is not null.
+        // SAFETY: the caller's duty, and the pointer is not null.
         unsafe { slice::from_raw_parts(self.bytes, self.length) }
     }
 
     /// # Safety
-    /// As of [`Text::as_bytes`].
+    /// As for [`Text::as_bytes`].
     pub(crate) unsafe fn as_text<'a>(self) -> Cow<'a, str> {
         // SAFETY: the caller's duty.
         String::from_utf8_lossy(unsafe { self.as_bytes() })
     }
 }
 
-/// `struct bactrian_name`: what an observer is called.
+/// `struct bactrian_name`: an observer's name with its labels, unit and period.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Description {
@@ -48,14 +48,14 @@ pub struct Description {
 
 impl Description {
     /// # Safety
-    /// All texts in it are there, and as many labels as it says.
+    /// All texts in it are valid, and `labels` has as many entries as it says.
     pub(crate) unsafe fn name(&self) -> Name {
         // SAFETY: the caller's duty.
         let named = Name::new(unsafe { self.name.as_text() });
         let labels = if self.labels.is_null() || self.labels_count == 0 {
             &[]
         } else {
-            // SAFETY: the caller's duty, and it is not null.
+            // SAFETY: the caller's duty, and the pointer is not null.
             unsafe { slice::from_raw_parts(self.labels, 2 * self.labels_count) }
         };
         let named = labels.chunks_exact(2).fold(named, |named, label| {
@@ -67,13 +67,13 @@ impl Description {
     }
 }
 
-/// The unit of this number.
+/// The unit with this number in the C interface.
 pub(crate) fn unit(number: c_int) -> Unit {
     let known = [Unit::None, Unit::Bytes, Unit::Nanos, Unit::Percent];
     usize::try_from(number).ok().and_then(|number| known.get(number).copied()).unwrap_or_default()
 }
 
-/// The kind of this number.
+/// The kind with this number in the C interface.
 pub(crate) fn kind(number: c_int) -> Option<Kind> {
     let known = [
         Kind::Point,

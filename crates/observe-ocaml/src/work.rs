@@ -1,4 +1,4 @@
-//! Gauges, histograms and spans, which count in memory of ours; the log, and who watches.
+//! Gauges, histograms and spans, which count in our memory; the log; and the clients.
 #![expect(unsafe_code, reason = "names and texts are pointers")]
 
 use std::ffi::c_int;
@@ -28,7 +28,7 @@ unsafe fn declare<T: 'static>(
     cell
 }
 
-/// Declares a gauge, and says where it is.
+/// Declares a gauge and returns its address.
 ///
 /// # Safety
 /// The name is valid.
@@ -53,13 +53,13 @@ pub extern "C" fn bactrian_observe_gauge_add(gauge: &CountCell, number: f64) {
     gauge.update_float(|before| before + number);
 }
 
-/// What a gauge says.
+/// The value of a gauge.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_gauge_get(gauge: &CountCell) -> f64 {
     f64::from_bits(gauge.get())
 }
 
-/// Declares a histogram, and says where it is.
+/// Declares a histogram and returns its address.
 ///
 /// # Safety
 /// The name is valid.
@@ -72,13 +72,13 @@ pub unsafe extern "C" fn bactrian_observe_histogram(
     unsafe { declare(Kind::Histogram, name, id, Handle::histogram_cell) }
 }
 
-/// Takes a number into a histogram.
+/// Adds a number to a histogram.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_histogram_record(histogram: &HistogramCell, number: u64) {
     histogram.record(number);
 }
 
-/// Declares a span, and says where it is.
+/// Declares a span and returns its address.
 ///
 /// # Safety
 /// The name is valid.
@@ -91,13 +91,13 @@ pub unsafe extern "C" fn bactrian_observe_span(
     unsafe { declare(Kind::Span, name, id, Handle::span_cell) }
 }
 
-/// A piece of work begins. Says when.
+/// Begins an operation and returns its start time.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_span_begin(span: &SpanCell) -> u64 {
     span.begin()
 }
 
-/// A piece of work ends that began then.
+/// Ends the operation that began at `begin`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_span_end(span: &SpanCell, begin: u64) {
     span.end(begin);
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn bactrian_observe_log(line: Text) {
     server().log(unsafe { line.as_bytes() });
 }
 
-/// Asks whoever watches to stop and look, with the next tick.
+/// Asks clients to stop and look at the next tick.
 ///
 /// # Safety
 /// The text is valid.
@@ -123,14 +123,14 @@ pub unsafe extern "C" fn bactrian_observe_marker(text: Text) {
     server().add_marker(&unsafe { text.as_text() });
 }
 
-/// How many clients watch.
+/// The number of clients.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_clients() -> c_int {
     c_int::try_from(server().clients()).unwrap_or(c_int::MAX)
 }
 
-/// Waits until so many clients watch, or none for -1, but no longer than this. Says whether there is nothing more to
-/// wait for.
+/// Blocks until this many clients are connected, or none for -1, for at most `milliseconds`. Returns whether
+/// there is nothing more to wait for.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_wait(clients: c_int, milliseconds: u32) -> c_int {
     let longest = Duration::from_millis(milliseconds.into());
@@ -141,13 +141,13 @@ pub extern "C" fn bactrian_observe_wait(clients: c_int, milliseconds: u32) -> c_
     c_int::from(is_so)
 }
 
-/// Shows all values as they are now. Waits until they have been put down, but not for long.
+/// Sends all current values to clients. Waits until they have been read, but not for long.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_show() {
     server().show_now();
 }
 
-/// How many ticks there were.
+/// The number of ticks so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_ticks() -> u64 {
     server().ticks()

@@ -1,4 +1,4 @@
-//! The client library for OCaml reads what ours reads.
+//! The OCaml client library reads the same as the Rust client.
 
 use std::fmt::Write;
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use bactrian_live::{
 use crate::programs::program;
 use crate::watch::Running;
 
-/// A program that uses the library, and neither the other one nor anything in C.
+/// A program that uses the client library, but neither the observer library nor any C code.
 fn client(compiler: Compiler) -> PathBuf {
     let (library, variant) = (ocaml_library(compiler), Variant::Plain);
     let (unix, name) = (variant.library("unix"), "observe_client");
@@ -28,7 +28,7 @@ fn client(compiler: Compiler) -> PathBuf {
     recipe.step(variant.tool(compiler), &arguments).build().join(name)
 }
 
-/// What it says; programs are looked for in `folder`.
+/// The client's output; it searches for programs in `folder`.
 fn lines(client: &Path, folder: &Path, arguments: &[&str]) -> Vec<String> {
     let mut command = Command::new(client);
     let output = command.args(arguments).env("XDG_RUNTIME_DIR", folder).output().expect("it runs");
@@ -36,7 +36,7 @@ fn lines(client: &Path, folder: &Path, arguments: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).expect("ASCII").lines().map(str::to_owned).collect()
 }
 
-/// As many as OCaml's numbers have room for.
+/// Saturates at OCaml's largest integer.
 fn whole(number: u64) -> u64 {
     number.min((1 << 62) - 1)
 }
@@ -135,7 +135,7 @@ fn event(event: &Event) -> String {
     }
 }
 
-/// What ours reads in a file.
+/// What the Rust client reads from a file.
 fn expected(bytes: &[u8]) -> String {
     let mut lines = "file\n".to_owned();
     let Ok(mut player) = Player::new(bytes) else { return lines + "no recording\n" };
@@ -154,7 +154,7 @@ fn expected(bytes: &[u8]) -> String {
     lines + last + "\n"
 }
 
-/// Everything that can be said, with the ends of what numbers can be.
+/// Every kind of event, with extreme numbers.
 fn everything() -> Vec<Event> {
     let mut histogram = Histogram::default();
     [0, 7, 16, 1_000, 123_456_789, u64::MAX].iter().for_each(|n| histogram.record(*n));
@@ -242,7 +242,7 @@ fn recordings_are_read_as_ours_are() {
     let mut whole = MAGIC.to_vec();
     everything().iter().for_each(|event| put_event(&mut whole, event));
     let mut files = vec![whole.clone(), Vec::new(), b"something else".to_vec()];
-    // Cut anywhere, and with any one byte changed.
+    // Cut at various places, and with any single byte changed.
     files.extend((0..whole.len()).step_by(3).map(|end| whole[..end].to_vec()));
     for (round, place) in (0..whole.len()).enumerate() {
         let mut damaged = whole.clone();
@@ -262,7 +262,7 @@ fn recordings_are_read_as_ours_are() {
     assert!(expected.contains("malformed") && expected.contains("cut\n"));
     for compiler in BOTH {
         let found = lines(&client(compiler), &folder, &arguments);
-        // Where it is damaged is told in both, in other words.
+        // Both report where the damage is, in different words.
         let found = found.iter().map(|line| match line.starts_with("malformed ") {
             true => "malformed",
             false => line,
@@ -273,7 +273,7 @@ fn recordings_are_read_as_ours_are() {
     }
 }
 
-/// A program of which something of every kind is observed, once it listens.
+/// A program with an observer of every kind, once it listens.
 fn observed(compiler: Compiler, folder: &Path, change: impl FnOnce(&mut Command)) -> Running {
     let observed = program("observe_all", compiler, Variant::Plain);
     let mut running = Running::start_with(&observed, |command| {

@@ -1,4 +1,5 @@
-//! A program that was written for Ocamlviz, with the original library and with ours, shown by the original's client.
+//! A program written for Ocamlviz, with the original library and with ours, as displayed by the original
+//! client.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ use crate::programs::program;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program with the original library.
+/// The program linked with the original library.
 pub fn original(name: &str) -> PathBuf {
     let arguments =
         format!("ocamlopt -w -58 -thread -package unix,ocamlviz -linkpkg {name}.ml -o original");
@@ -23,7 +24,7 @@ pub fn original(name: &str) -> PathBuf {
     recipe.step("ocamlfind", &arguments).build().join("original")
 }
 
-/// All that the original's client shows of a program: values and states by kind and name.
+/// All that the original client shows of a program: values and states, by kind and name.
 fn shown(program: &Path, is_ours: bool) -> BTreeMap<String, String> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port().to_string();
@@ -41,8 +42,8 @@ fn shown(program: &Path, is_ours: bool) -> BTreeMap<String, String> {
     BufReader::new(stdout).read_line(&mut line).expect("its output");
     assert_eq!(line, "ready\n");
     let deadline = Instant::now() + PATIENCE;
-    // The client gives up if nobody listens yet. The original listens before it goes on, and falls silent if somebody
-    // goes away at once.
+    // The client gives up if nobody listens yet. The original library listens before the program continues,
+    // and stops sending if a client disconnects at once.
     while is_ours && TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
         assert!(Instant::now() < deadline, "nobody listens");
         thread::sleep(Duration::from_millis(10));
@@ -56,7 +57,7 @@ fn shown(program: &Path, is_ours: bool) -> BTreeMap<String, String> {
         .expect("scripts/setup installs it");
     let shown = loop {
         let text = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-        // It is written anew every second, and the last may not be whole.
+        // The file is rewritten every second, so the last state may be incomplete.
         let whole: Vec<_> = text.split("\nGC:\n").skip(1).collect();
         if let [.., whole, _] = &whole[..] {
             let parsed = parse(whole);
@@ -92,7 +93,7 @@ fn parse(text: &str) -> BTreeMap<String, String> {
             text.lines().skip(at + 1).take_while(|line| !line.starts_with('{')).collect();
         let value = match kind {
             "Tree" => more.iter().filter(|line| line.trim().starts_with('-')).copied().collect(),
-            // When a line was written is of no matter.
+            // The time of a line does not matter.
             "Log" => more.iter().filter_map(|line| Some(line.split_once(" : ")?.1)).collect(),
             "Time" => value.rsplit(' ').nth(1).unwrap_or_default().to_owned(),
             _ => value.to_owned(),
@@ -105,7 +106,8 @@ fn parse(text: &str) -> BTreeMap<String, String> {
 #[test]
 fn the_originals_client_shows_the_same_of_both() {
     let mut expected = shown(&original("observe_compat"), false);
-    // What the original counts of a dead tag is not known here: it was killed before anyone looked.
+    // Our library does not know what the original counts for a killed tag: it was killed before a client
+    // connected.
     expected.retain(|name, _| !name.ends_with(" dead tag"));
     assert!(expected.len() >= 27, "{expected:?}");
     for compiler in BOTH {

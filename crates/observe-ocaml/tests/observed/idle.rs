@@ -1,4 +1,4 @@
-//! What is not used costs nothing.
+//! An unused server causes no work.
 
 use std::fs;
 use std::process::Command;
@@ -33,11 +33,13 @@ fn nobody_watches_and_nothing_happens() {
         let mut running =
             Running::start_fast(&program("observe_all", compiler, Variant::Plain), None);
         running.lines_until("ready");
-        // The server has started when somebody has watched, and has nothing more to do when they are gone.
+        // The server has certainly started once a client has connected, and has nothing more to do when the
+        // client is gone.
         let mut watch = running.watch();
         watch.until("a tick", |watch| watch.ticks > 0);
         drop(watch);
-        // It may take a loaded machine a while to see that they are gone; a server that ticks never comes to rest.
+        // On a loaded machine it may take a while to notice that the client is gone; a server that still
+        // ticks never comes to rest.
         let is_at_rest = (0..200).any(|_| {
             let before = switches(running.child.id());
             assert!(before.iter().any(|(name, _)| name.starts_with("bactrian-live")), "{before:?}");

@@ -1,4 +1,4 @@
-//! OCaml programs that use the library, watched over our own protocol.
+//! OCaml programs that use the library, observed over our own protocol.
 
 mod client;
 mod compatible;

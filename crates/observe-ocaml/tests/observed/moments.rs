@@ -1,4 +1,4 @@
-//! What a program wants to be seen at one moment is seen, whatever becomes of it then.
+//! What a program wants to show at a moment is shown, whatever happens to the value afterwards.
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,8 @@ use crate::watch::Running;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program that speaks Ocamlviz's protocol on a port of its own, which was free a moment ago, and ours unless `BACTRIAN_LIVE` is off.
+/// A program that speaks the Ocamlviz protocol on a port that was free a moment ago, and our protocol unless
+/// `is_off`.
 fn on_a_port(program: &Path, is_off: bool) -> (Running, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
@@ -65,7 +66,7 @@ fn told_in_ocamlviz(program: &Path) -> Vec<i64> {
         }
     }
     told.retain(|value| *value != 0);
-    // The original says all values at each tick, and so do we.
+    // All values are sent at each tick, as the original does.
     told.dedup();
     told
 }
@@ -107,7 +108,8 @@ fn a_marker_shows_what_was_true_at_that_very_point() {
     }
 }
 
-/// Where a client of ours finds programs by their port: those of our library where they speak our protocol.
+/// The protocol that our client speaks with a program found by its Ocamlviz port: our own with programs
+/// linked with our library, unless it is off.
 #[test]
 fn a_port_is_enough_to_find_any_program() {
     let spoken = |program: &Path, is_off: bool| {
@@ -116,11 +118,12 @@ fn a_port_is_enough_to_find_any_program() {
         let (_client, incoming) = connected(|| Client::connect(address.clone(), b"", true));
         let mut protocol = None;
         let mut declared = 0;
-        // It goes on, with the same connection, and everything is declared once.
+        // The connection continues, and everything is declared once.
         let mut is_done = false;
         while !is_done {
             match incoming.recv_timeout(PATIENCE).expect("something comes") {
-                // Where we were too slow to greet it is Ocamlviz's first, and then begins anew.
+                // If we greeted too late, the connection starts with the Ocamlviz protocol and then begins
+                // anew.
                 Incoming::Connected(it) => (protocol, declared) = (Some(it), 0),
                 Incoming::Event(Event::Declare(it)) => declared += usize::from(it.name == "moment"),
                 Incoming::Event(Event::Update(_, Value::Int(20))) => is_done = true,

@@ -1,4 +1,4 @@
-//! The ppx: what it makes of a program, what that shows, and what it refuses.
+//! The ppx: its output, what the rewritten program shows, and what it rejects.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn what_is_marked_is_shown() {
     {
         watch.until(name, |watch| of(watch, name, Kind::Point) == Some(Value::Count(count)));
     }
-    // One by itself counts once, and an exception stops the clock.
+    // A recursive function counts once per call from outside, and an exception stops the clock.
     for (name, calls) in
         [("double", 2), ("sum", 1), ("labelled", 2), ("raises", 1), ("Inner.next", 1)]
     {

@@ -1,4 +1,4 @@
-//! What each primitive shows.
+//! The values that each primitive shows.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ fn failure<'a>(watch: &'a Watch, name: &str) -> Option<&'a str> {
     }
 }
 
-/// What a program says about itself: a word or several, then numbers.
+/// What a program reports about itself: one or several words, then numbers.
 fn numbers(lines: &[String]) -> HashMap<String, Vec<u64>> {
     let parsed = lines.iter().map(|line| {
         let (name, numbers) = line.split_once(' ').expect("a name");
@@ -113,7 +113,7 @@ fn check_everything(compiler: Compiler, variant: Variant) {
         ("list", 1),
         ("tails", 3),
         ("floats", 5000),
-        // The first one has no memory of its own in native variant, but it is there.
+        // In native code the first string is static, outside the heap, but it counts.
         ("strings", 3000),
         ("wide", 1),
         ("left", 1),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use bactrian_fixtures::{Compiler, Recipe, Variant, ocaml_library, ppx};
 
-/// A program of the folder `programs`. As bytecode it loads the stubs as a library, unless it is a custom one.
+/// A program in the directory `programs`. Bytecode loads the stubs as a shared library, unless it is a custom
+/// executable.
 pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
     let library = ocaml_library(compiler);
     let library = library.display().to_string();
@@ -20,7 +21,7 @@ pub fn program(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
     }
     let is_for_ocamlviz = matches!(name, "observe_compat" | "observe_moments");
     if is_for_ocamlviz {
-        // What was written for Ocamlviz finds ours under its names.
+        // Programs written for Ocamlviz find our modules under Ocamlviz's names.
         let names = "observe_names.ml";
         recipe = recipe.source(names).step(&tool, &format!("-I {library} -c {names}"));
         arguments.extend(["-open", "Observe_names"]);

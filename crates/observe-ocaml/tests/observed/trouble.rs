@@ -1,4 +1,4 @@
-//! Programs that give trouble: nobody is silenced, and nothing is done to the program.
+//! Programs that cause trouble: no observer is silenced, and the program is not harmed.
 
 use bactrian_fixtures::{BOTH, Compiler, Variant};
 use bactrian_live::Value;
@@ -17,7 +17,7 @@ fn is_at_least(watch: &Watch, name: &str, least: i64) -> bool {
 #[test]
 fn one_observer_does_not_silence_others() {
     for compiler in BOTH {
-        // At the usual pace: some of them take longer than a short period.
+        // At the default period, because some evaluations take longer than a short one.
         let program = program("observe_trouble", compiler, Variant::Plain);
         let mut running = Running::start_with(&program, |command| {
             command.arg("observers");
@@ -40,7 +40,7 @@ fn one_observer_does_not_silence_others() {
         for name in ["before", "after"] {
             watch.until("evaluations", |watch| is_at_least(watch, name, 10));
         }
-        // One that takes long comes less often, and says so.
+        // A slow observer is evaluated less often, and its declaration says so.
         watch.until("a longer period", |watch| {
             watch.declaration("slow").is_some_and(|known| known.period_ms >= 1000)
         });
@@ -62,7 +62,8 @@ fn exceptions_of_the_programs_signals_are_its_own() {
     }
 }
 
-/// Signals that come while the program waits for its values to be shown are its own, too, and nobody is left waiting.
+/// Signals that arrive while the program waits for its values to be shown reach the program, and the wait
+/// ends.
 #[test]
 fn signals_may_come_while_values_are_shown() {
     for compiler in BOTH {
@@ -111,7 +112,7 @@ fn children_go_on_and_are_not_observed() {
         let mut watch = running.watch();
         watch.until("evaluations", |watch| is_at_least(watch, "evaluated", 2));
         running.tell("");
-        // No socket of ours is left to a program that a child becomes.
+        // A program that a child executes inherits none of our sockets.
         assert_eq!(running.lines_until("forked"), ["0"], "{compiler:?}");
         let Some(Value::Int(before)) = watch.value("evaluated").cloned() else {
             panic!("no value")

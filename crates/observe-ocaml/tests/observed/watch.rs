@@ -1,4 +1,4 @@
-//! A program that runs, and a client that watches it.
+//! A running program and a client that observes it.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,10 +13,10 @@ use bactrian_live::{Declaration, Event, ObserverId, Value};
 /// Longer than any machine should take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often observers are evaluated where a test waits for evaluations: a fifth of what is usual.
+/// The period in tests that wait for evaluations: a fifth of the default.
 pub const PERIOD: Duration = Duration::from_millis(20);
 
-/// A program that runs.
+/// A running program.
 pub struct Running {
     pub child: Child,
     stdout: BufReader<ChildStdout>,
@@ -44,21 +44,21 @@ impl Running {
         Running { child, stdout, socket, _folder: folder }
     }
 
-    /// Observers are evaluated more often.
+    /// With a short period.
     pub fn start_fast(program: &Path, argument: Option<&str>) -> Running {
         Running::start_with(program, |command| {
             command.args(argument).env("OCAMLVIZ_PERIOD", PERIOD.as_secs_f64().to_string());
         })
     }
 
-    /// The next line that it says.
+    /// The next line of output.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("its output");
         line.trim_end().to_owned()
     }
 
-    /// All lines up to this one.
+    /// All lines before `last`.
     pub fn lines_until(&mut self, last: &str) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -76,7 +76,7 @@ impl Running {
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("it reads");
     }
 
-    /// Ends its input, and says what else it said and how it ended.
+    /// Closes its standard input. Returns the rest of its output, and whether it exited with status 0.
     pub fn end(mut self) -> (String, bool) {
         drop(self.child.stdin.take());
         let mut rest = String::new();
@@ -98,20 +98,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have exited already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// What a client has seen.
+/// What a client has received.
 pub struct Watch {
-    /// The connection lasts as long as this.
+    /// Keeps the connection open.
     _client: Client,
     incoming: Receiver<Incoming>,
     pub declarations: HashMap<ObserverId, Declaration>,
     values: HashMap<ObserverId, Value>,
-    /// All that was told, in order.
+    /// All updates, in order.
     updates: Vec<(ObserverId, Value)>,
     pub log: Vec<String>,
     pub markers: Vec<String>,
@@ -134,7 +134,7 @@ impl Watch {
         }
     }
 
-    /// The last value of the observer of this name.
+    /// The last value of the observer with this name.
     pub fn value(&self, name: &str) -> Option<&Value> {
         let id = self
             .declarations
@@ -145,7 +145,7 @@ impl Watch {
         self.values.get(&id)
     }
 
-    /// Everything that the observer of this name said, in order.
+    /// All values of the observer with this name, in order.
     pub fn told(&self, name: &str) -> Vec<Value> {
         let Some(id) = self.declaration(name).map(|known| known.id) else { return Vec::new() };
         self.updates.iter().filter(|(it, _)| *it == id).map(|(_, value)| value.clone()).collect()
@@ -160,7 +160,7 @@ impl Watch {
         self.declarations.values().find(|known| known.name == name)
     }
 
-    /// Waits until it is so.
+    /// Waits until a condition holds.
     pub fn until(&mut self, what: &str, is_so: impl Fn(&Watch) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(self) {
@@ -175,7 +175,7 @@ impl Watch {
         }
     }
 
-    /// Waits until an observer says this.
+    /// Waits until an observer has this value.
     pub fn expect(&mut self, name: &str, expected: &Value) {
         self.until(&format!("{name} is {expected:?}"), |watch| watch.value(name) == Some(expected));
     }
