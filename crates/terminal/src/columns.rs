@@ -1,4 +1,4 @@
-//! Several programs at once: each is a column, and what they come to together is the first.
+//! Several programs at once: one column for each, and their sum in the first.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,50 +16,50 @@ use super::session::{Session, Status};
 use super::terminal::Terminal;
 use super::{Ended, FRAME, LOOK, Look, Options, Viewed};
 
-/// Programs that come and go.
+/// A changing set of programs.
 pub trait Programs {
-    /// Looks for new ones, and takes in what has come from all.
+    /// Discovers new programs and receives what has arrived from all of them.
     fn take_in(&mut self);
 
-    /// Those that are known, in an order that stays.
+    /// The known programs, in a stable order.
     fn sessions(&mut self) -> Vec<&mut Session>;
 
-    /// What is looked for, in words.
+    /// What is searched for, in words.
     fn title(&self) -> String;
 }
 
-/// Room for what rows are called, and for a program.
+/// The widths of the row titles and of a column.
 const TITLE: usize = 14;
 const COLUMN: usize = 13;
-/// Warnings are sought of all programs so often.
+/// How often warnings are looked for in all programs.
 const WARNED_EVERY: Duration = Duration::from_secs(2);
 
-/// What the user sees and has chosen.
+/// What the user has selected.
 #[derive(Debug, Default)]
 pub struct Columns {
-    /// The chosen program, by its place among those that were drawn last.
+    /// The selected program, as an index into `drawn`.
     chosen: usize,
-    /// The processes of these: others may come and go before it.
+    /// Process ids in the order of the last drawing. Programs before the selected one may come and go.
     drawn: Vec<u32>,
-    /// The first that is seen.
+    /// The first visible column.
     first: usize,
-    /// What to worry about, with the process.
+    /// Warnings, with the process id.
     warnings: Vec<(u32, String)>,
 }
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Nothing more.
+    /// Nothing.
     Nothing,
-    /// To leave.
+    /// Quit.
     Quit,
-    /// To see one program only, by its process.
+    /// Show one program only, by its process id.
     Open(u32),
 }
 
 impl Columns {
-    /// Takes a key, while there are so many programs.
+    /// Handles a key; `count` is the number of programs.
     pub fn key(&mut self, key: KeyCode, count: usize) -> Asked {
         let last = count.saturating_sub(1);
         match key {
@@ -78,7 +78,7 @@ impl Columns {
         Asked::Nothing
     }
 
-    /// Seeks what to worry about.
+    /// Looks for warnings.
     pub fn seek(&mut self, programs: &[&Database]) {
         let of = |database: &&Database| {
             let (pid, found) = (database.program().pid, warnings::find(database, database.last()));
@@ -87,7 +87,7 @@ impl Columns {
         self.warnings = programs.iter().flat_map(of).collect();
     }
 
-    /// Draws programs, with how it stands with each.
+    /// Draws the programs, with the status of each.
     pub fn draw(
         &mut self,
         programs: &[(&Database, &Status)],
@@ -103,7 +103,7 @@ impl Columns {
             let text = "  None runs now; one that starts is shown as soon as it is there.";
             put(buffer, area, 2, &Line::styled(text, look.faint()));
         }
-        // Those that fit beside the names of rows and the sum.
+        // The columns that fit beside the row titles and the sum.
         let room = usize::from(area.width).saturating_sub(TITLE + COLUMN) / COLUMN;
         let room = room.max(1);
         let now: Vec<u32> = programs.iter().map(|(database, _)| database.program().pid).collect();
@@ -184,10 +184,10 @@ impl Columns {
     }
 }
 
-/// Shows programs until the user leaves, or a signal asks for it.
+/// Shows programs until the user quits or a signal asks for it.
 ///
 /// # Errors
-/// If there is no terminal, or it is gone.
+/// If there is no terminal, or it is lost.
 pub fn run_columns(
     programs: &mut dyn Programs,
     options: Options,
@@ -206,7 +206,8 @@ pub fn run_columns(
     }
 }
 
-/// One of several programs. What comes from the others is taken in, too: they must not wait for who looks at this one.
+/// One of several programs. Messages of the others are received too: they must not back up while the user
+/// looks at this one.
 struct OneOf<'a> {
     programs: &'a mut dyn Programs,
     pid: u32,
@@ -224,7 +225,7 @@ impl Viewed for OneOf<'_> {
     }
 }
 
-/// Until one is chosen, or it is enough.
+/// Shows the columns until a program is selected or the view ends.
 fn choose(
     programs: &mut dyn Programs,
     columns: &mut Columns,
@@ -319,16 +320,16 @@ mod tests {
             "{small}"
         );
         assert!(small.contains("28 more"), "{small}");
-        // As many as there is room for, and the chosen one is always seen.
+        // As many columns as fit; the selected one is always visible.
         assert_eq!(columns.key(KeyCode::End, 30), Asked::Nothing);
         let small = seen(&mut columns, &programs, 60);
         assert!(small.contains("29.0 MB      30.0 MB\n"), "{small}");
         assert_eq!(columns.key(KeyCode::Enter, 30), Asked::Open(30));
-        // One that is chosen may go.
+        // The selected program may end.
         let few = seen(&mut columns, &programs[..2], 60);
         assert!(few.contains("1.00 MB      2.00 MB\n"), "{few}");
         assert_eq!(columns.key(KeyCode::Enter, 2), Asked::Open(2));
-        // One that comes before it does not take its place.
+        // A program before it leaves without changing the selection.
         seen(&mut columns, &programs[1..], 60);
         assert_eq!(columns.key(KeyCode::Enter, 29), Asked::Open(2));
         let wide = seen(&mut columns, &programs, 500);

@@ -1,29 +1,29 @@
-//! Where things are on the screen. Known to those who draw and to those who turn pages.
+//! The layout of the screen, for drawing and for paging.
 
 use ratatui::layout::Rect;
 
 use super::state::Tab;
 
-/// The parts of the screen.
+/// The areas of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Who is observed, and the clocks.
+    /// The program and the clocks.
     pub header: Rect,
-    /// The names of the views.
+    /// The tabs.
     pub tabs: Rect,
     /// The view.
     pub body: Rect,
-    /// The window of time.
+    /// The time line.
     pub slider: Rect,
-    /// What was said last, or which keys there are.
+    /// The last message, or the keys.
     pub status: Rect,
 }
 
-/// Rows that are not the body's.
+/// The number of rows outside the body.
 const FRAME: u16 = 4;
 
 impl Layout {
-    /// Of a screen.
+    /// The layout of a screen.
     pub fn of(screen: Rect) -> Layout {
         let row = |y: u16| {
             let height = u16::from(y < screen.height);
@@ -39,11 +39,11 @@ impl Layout {
         }
     }
 
-    /// The part of the body in which a view's list is, with its headings.
+    /// The part of the body that contains a view's list and its headings.
     pub fn list(self, tab: Tab) -> Rect {
         let body = self.body;
         match tab {
-            // Warnings have the lower end.
+            // The warnings are at the bottom.
             Tab::Overview => below(body, body.height - warnings_height(body)),
             Tab::Gc => Rect { height: gc_list_height(body), ..body },
             _ => body,
@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// How many rows of a list are seen at a time; its headings take one.
+    /// The number of visible rows of a list, without the headings.
     pub fn page(self, tab: Tab) -> usize {
         usize::from(self.list(tab).height.saturating_sub(1))
     }
@@ -71,17 +71,17 @@ fn warnings_height(body: Rect) -> u16 {
 }
 
 fn gc_list_height(body: Rect) -> u16 {
-    // As many as the runtime has numbers, if there is room for them.
+    // The number of the runtime's numbers, if there is space for them.
     (body.height / 2 + 1).min(15).min(body.height)
 }
 
-/// What is below so many rows.
+/// The area without its top `rows`.
 pub fn below(area: Rect, rows: u16) -> Rect {
     let rows = rows.min(area.height);
     Rect { y: area.y + rows, height: area.height - rows, ..area }
 }
 
-/// What is right of so many columns.
+/// The area without its leftmost `columns`.
 pub fn right_of(area: Rect, columns: u16) -> Rect {
     let columns = columns.min(area.width);
     Rect { x: area.x + columns, width: area.width - columns, ..area }

@@ -1,11 +1,12 @@
 //! The terminal view.
 //!
-//! State and looks are apart: [`state`] takes in keys and time and draws nothing; [`draw`] draws what it is given and
-//! changes nothing. Both see the program only through the database, at one moment ([`state::Time`]): whether that is the
-//! present or a minute ago makes no difference to them. `lists/` makes the rows that both need; [`measure`] is what can
-//! be drawn as a line.
+//! State and drawing are separate: [`state`] handles keys and time and draws nothing; [`draw`] draws what it
+//! is given and changes nothing. Both see the program only through the database, at one moment
+//! ([`state::Time`]), so it makes no difference to them whether that is the present or a minute ago. `lists/`
+//! makes the rows that both need; [`measure`] is anything that can be drawn as a line.
 //!
-//! It draws ten times a second at most, and only if something has changed: over a slow line too it stays calm.
+//! The screen is drawn at most ten times per second, and only when something has changed, so it stays calm
+//! over a slow connection too.
 
 mod columns;
 mod draw;
@@ -33,33 +34,35 @@ pub use self::columns::{Programs, run_columns};
 pub use self::look::Look;
 pub use self::session::{Message, Publisher, Session, Status, Wish};
 
-/// How the view is shown.
+/// How the view is displayed.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What the terminal can show.
+    /// What the terminal can display.
     pub look: Look,
 }
 
 /// Why the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The user left.
+    /// The user quit.
     Left,
     /// A signal asked for it.
     Asked,
 }
 
-/// Between two pictures.
+/// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(100);
-/// How often it is looked whether something has come.
+/// How often new messages are polled for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A program that is looked at, alone or among others.
+/// A program in view, alone or among others.
 pub trait Viewed {
-    /// What is known of it; none if it is not watched any more. Others that are watched beside it are not to wait meanwhile.
+    /// Its session; None when it is no longer observed. Implementations keep receiving from the programs
+    /// beside it.
     fn session(&mut self) -> Option<&mut Session>;
 
-    /// Whether something may have come that the session does not tell: somebody else takes in what comes.
+    /// Whether something may have changed that the session does not report, because something else receives
+    /// its messages.
     fn may_have_changed(&self) -> bool {
         false
     }
@@ -71,10 +74,10 @@ impl Viewed for Session {
     }
 }
 
-/// Shows a program until the user leaves, or a signal asks for it.
+/// Shows a program until the user quits or a signal asks for it.
 ///
 /// # Errors
-/// If there is no terminal, or it is gone.
+/// If there is no terminal, or it is lost.
 pub fn run(
     viewed: &mut dyn Viewed,
     options: Options,
@@ -92,7 +95,7 @@ pub fn run(
         let is_loading = !session.is_over();
         is_changed |= take_in(session, &mut state);
         if *session.status() == Status::Replay && is_loading {
-            // What a recording brings at once is history: nobody is to be stopped by it.
+            // Everything that a recording brings at first is history: its markers must not stop the view.
             state.time.passes_over(session.database());
         }
         let passed = before.elapsed();
@@ -119,7 +122,7 @@ pub fn run(
     }
 }
 
-/// Takes in what has come. Says whether the screen changes by it.
+/// Receives what has arrived. Returns whether the screen changes.
 fn take_in(session: &mut Session, state: &mut State) -> bool {
     let status = session.status().clone();
     let came = session.take_in();
@@ -154,7 +157,7 @@ fn show(
     Ok(())
 }
 
-/// Takes one key in, and does what it asks for.
+/// Reads one key and executes its effect.
 fn key(state: &mut State, session: &mut Session) -> io::Result<Option<Ended>> {
     let Event::Key(key) = event::read()? else { return Ok(None) };
     if key.kind == KeyEventKind::Release {

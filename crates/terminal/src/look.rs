@@ -1,23 +1,23 @@
-//! Colours and signs: few, each with a meaning, and none that the terminal does not have.
+//! Colours and symbols: few, each with a meaning, and only those that the terminal supports.
 //!
-//! Colours are the sixteen that every terminal has, so that they follow its own scheme. Without colours, or without
-//! UTF-8, everything is still told apart: by weight, and by signs of ASCII.
+//! The colours are the sixteen that every terminal has, so that they follow its colour scheme. Without
+//! colours, or without UTF-8, everything can still be told apart by weight and by ASCII symbols.
 
 use std::env;
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// What a terminal can show.
+/// What a terminal can display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Whether there are colours.
+    /// Whether to use colours.
     pub has_colours: bool,
-    /// Whether there is more than ASCII.
+    /// Whether it can display more than ASCII.
     pub is_unicode: bool,
 }
 
 impl Look {
-    /// As the environment wishes; `colours` is what the command line said, if it said anything.
+    /// Reads the environment; `colours` is the command line's setting, if there is one.
     pub fn of_environment(colours: Option<bool>) -> Look {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let has_colours = colours.unwrap_or_else(|| !is_set("NO_COLOR"));
@@ -28,50 +28,50 @@ impl Look {
         if self.has_colours { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// Titles and names of columns.
+    /// Titles and column headings.
     pub fn heading(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What matters less, or is not alive any more.
+    /// Less important, or no longer alive.
     pub fn faint(self) -> Style {
-        // Not a grey: in some schemes that is the colour of the paper.
+        // Not grey: in some schemes that is the background colour.
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// What one should know.
+    /// A warning.
     pub fn warning(self) -> Style {
         self.coloured(Color::Yellow)
     }
 
-    /// What went wrong.
+    /// An error.
     pub fn bad(self) -> Style {
         self.coloured(Color::Red)
     }
 
-    /// That numbers are coming.
+    /// Values are arriving.
     pub fn good(self) -> Style {
         self.coloured(Color::Green)
     }
 
-    /// What is chosen.
+    /// The selection.
     pub fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// The line of a chart, by its number.
+    /// The line of a chart with this index.
     pub fn line(self, number: usize) -> Style {
         const COLOURS: [Color; 6] =
             [Color::Cyan, Color::Green, Color::Magenta, Color::Yellow, Color::Blue, Color::Red];
         self.coloured(COLOURS[number % COLOURS.len()])
     }
 
-    /// One sign or its replacement.
+    /// A symbol or its ASCII replacement.
     pub fn sign(self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.is_unicode { unicode } else { ascii }
     }
 
-    /// A text of the program or of ours, as this terminal can show it: on one line, and nothing in it moves the cursor.
+    /// A text as this terminal can display it: on one line, and without control characters.
     pub fn text(self, text: &str) -> String {
         let shown = |c: char| match c {
             '\t' | '\n' => ' ',
@@ -92,7 +92,7 @@ impl Look {
     }
 }
 
-/// Whether the locale's characters are UTF-8; what decides comes first.
+/// Whether the locale uses UTF-8. The variables are in order of precedence.
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
     let decides = set.into_iter().find(|value| !value.is_empty());

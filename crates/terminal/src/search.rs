@@ -1,19 +1,19 @@
-//! What the user looks for: a text, in whatever case.
+//! Case-insensitive text search.
 
-/// A text that is looked for.
+/// A search pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// In small letters.
+    /// In lower case.
     wanted: String,
 }
 
 impl Search {
-    /// For a text; nothing is in everything.
+    /// A search for a text; the empty text matches everything.
     pub fn new(text: &str) -> Search {
         Search { wanted: text.to_lowercase() }
     }
 
-    /// Whether a text contains it. Logs are long, so nothing is copied for the letters that most have.
+    /// Whether `text` contains the pattern. Logs are long, so ASCII text is compared without a copy.
     pub fn finds(&self, text: &str) -> bool {
         let wanted = self.wanted.as_bytes();
         if wanted.is_empty() {

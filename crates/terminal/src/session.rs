@@ -1,4 +1,4 @@
-//! What is known of the program that is watched: whatever the numbers come from, views see only this.
+//! An observed program's data: whatever the source of the numbers, views see only this.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,56 +8,56 @@ use std::time::{Duration, Instant};
 use bactrian_live::recording::Recorder;
 use bactrian_live::{Action, Database, Event, Limits};
 
-/// What a source of numbers says.
+/// A message from a source of numbers.
 #[derive(Debug)]
 pub enum Message {
-    /// Something from the program.
+    /// An event from the program.
     Event(Event),
-    /// How it stands with the source.
+    /// The new state of the source.
     Status(Status),
     /// A sentence for people.
     Notice(String),
 }
 
-/// How it stands with what the numbers come from.
+/// The state of the source of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Numbers are coming.
+    /// Numbers are arriving.
     Live,
-    /// None are coming, and why; it is tried again.
+    /// The connection was lost, with the reason; it is retried.
     Lost(String),
-    /// They are from a file.
+    /// The numbers are from a file.
     Replay,
-    /// No more will come.
+    /// No more numbers will arrive.
     Over,
 }
 
-/// Asks the program for something. What becomes of it is said later, as a notice.
+/// Sends a request to the program. The result comes later, as a notice.
 pub type Wish = Box<dyn FnMut(Action) -> Result<(), String> + Send>;
 
-/// Gives what is known to others, and how it stands with where it comes from.
+/// Publishes the data and the state of its source, for other programs.
 pub type Publisher = Box<dyn FnMut(&Database, &Status) + Send>;
 
-/// The program that is watched.
+/// The observed program.
 pub struct Session {
     database: Database,
     messages: Receiver<Message>,
     wish: Option<Wish>,
     recorder: Option<Recorder>,
     publisher: Option<Publisher>,
-    /// When that was done last, and whether the program was there.
+    /// When it was published last, and whether the program was up then.
     published: Option<(Instant, bool)>,
     status: Status,
-    /// Whether no more can come.
+    /// Whether no more can arrive.
     is_over: bool,
     notices: VecDeque<String>,
 }
 
-/// Numbers for others are made anew so often at most.
+/// The shortest time between publications.
 const PUBLISH_EVERY: Duration = Duration::from_millis(500);
 
 impl Session {
-    /// With numbers that come through a channel.
+    /// A session that receives from a channel.
     pub fn new(messages: Receiver<Message>, limits: Limits) -> Session {
         let database = Database::new(limits);
         Session {
@@ -73,35 +73,35 @@ impl Session {
         }
     }
 
-    /// With a way to ask the program for something.
+    /// Adds a way to send requests to the program.
     pub fn with_wish(self, wish: Wish) -> Session {
         Session { wish: Some(wish), ..self }
     }
 
-    /// With a file for all that comes.
+    /// Adds a file that records everything that arrives.
     pub fn with_recorder(self, recorder: Recorder) -> Session {
         Session { recorder: Some(recorder), ..self }
     }
 
-    /// With a publisher of the numbers.
+    /// Adds a publisher.
     pub fn with_publisher(self, publisher: Publisher) -> Session {
         Session { publisher: Some(publisher), ..self }
     }
 
-    /// What is known.
+    /// The data.
     pub fn database(&self) -> &Database {
         &self.database
     }
 
-    /// How it stands with where numbers come from.
+    /// The state of the source.
     pub fn status(&self) -> &Status {
         &self.status
     }
 
-    /// Takes in all that has come, without waiting. Says whether there was anything.
+    /// Receives all waiting messages without blocking. Returns whether there were any.
     ///
     /// # Errors
-    /// If the recording cannot be written; it ends there, the rest goes on.
+    /// If the recording cannot be written; the recording ends then, but the session continues.
     pub fn take_in(&mut self) -> io::Result<bool> {
         let mut any = false;
         loop {
@@ -120,10 +120,10 @@ impl Session {
         }
     }
 
-    /// Waits until something comes, or a time has passed, and takes it in.
+    /// Waits for a message for at most `time`, and receives all.
     ///
     /// # Errors
-    /// As of [`Session::take_in`].
+    /// As for [`Session::take_in`].
     pub fn wait(&mut self, time: Duration) -> io::Result<()> {
         match self.messages.recv_timeout(time) {
             Ok(message) => {
@@ -166,7 +166,7 @@ impl Session {
     }
 
     fn publish(&mut self) {
-        // That nothing comes any more is told at once: it may be the last that is told.
+        // The end of the numbers is published at once: it may be the last publication.
         let is_up = self.status == Status::Live && self.database.ended().is_none();
         let is_due = self
             .published
@@ -177,7 +177,7 @@ impl Session {
         }
     }
 
-    /// Whether no more can come: the program has ended, or the recording.
+    /// Whether no more can arrive: the program or the recording has ended.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -191,7 +191,7 @@ impl Session {
         self.flush()
     }
 
-    /// Brings the recording onto the disk.
+    /// Writes the recording to disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -199,10 +199,10 @@ impl Session {
         self.recorder.as_mut().map_or(Ok(()), Recorder::flush)
     }
 
-    /// Asks the program for something; what becomes of it is among the notices later.
+    /// Sends a request to the program; the result is among the notices later.
     ///
     /// # Errors
-    /// Why it cannot even be asked.
+    /// If the request cannot be sent, with the reason.
     pub fn wish(&mut self, action: Action) -> Result<(), String> {
         match &mut self.wish {
             Some(wish) => wish(action),
@@ -210,7 +210,7 @@ impl Session {
         }
     }
 
-    /// The next sentence that people should see.
+    /// The next notice for the user.
     pub fn notice(&mut self) -> Option<String> {
         self.notices.pop_front()
     }

@@ -1,8 +1,8 @@
-//! The terminal, taken and given back whatever happens.
+//! Takes over the terminal and restores it in every case.
 //!
-//! Three ways lead out of the view: it returns, it panics, or a signal ends the process. The first two are one, because
-//! what was taken is given back when [`Terminal`] is dropped; a panic gives it back before it says why, since on the
-//! other screen nobody would see that. Signals only ask the view to return.
+//! The view ends in one of three ways: it returns, it panics, or a signal ends the process. The first two are
+//! handled together by dropping [`Terminal`]; a panic restores the terminal before it prints its message,
+//! because nobody would see it on the alternate screen. Signals only ask the view to return.
 
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +16,15 @@ use ratatui::backend::CrosstermBackend;
 
 /// The screen of this process.
 pub struct Terminal {
-    /// What is drawn on.
+    /// The screen to draw on.
     pub screen: ratatui::Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl Terminal {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
-    /// If there is none, or it does not do as it is told.
+    /// If there is none, or it cannot be set up.
     pub fn take() -> io::Result<Terminal> {
         if !io::stdout().is_terminal() {
             let reason = "the view needs a terminal; --json and --metrics do without";
@@ -33,7 +33,7 @@ impl Terminal {
         restore_before_panics();
         enable_raw_mode()?;
         IS_TAKEN.store(true, Ordering::Relaxed);
-        // From here on it has to be given back, also if the next steps fail.
+        // From here on it has to be restored, even if the next steps fail.
         let screen = execute!(io::stdout(), EnterAlternateScreen)
             .and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(io::stdout())));
         match screen {
@@ -52,10 +52,10 @@ impl Drop for Terminal {
     }
 }
 
-/// Whether there is something to give back. Doing so twice would move the cursor over what was written since.
+/// Whether there is anything to restore. Restoring twice would move the cursor over later output.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Everything as it was. That it fails changes nothing: there is nothing else to try.
+/// Restores everything. Errors are ignored: there is nothing else to try.
 fn restore() {
     if !IS_TAKEN.swap(false, Ordering::Relaxed) {
         return;
@@ -66,7 +66,7 @@ fn restore() {
     let _ = out.flush();
 }
 
-/// A panic says why on the screen that the user will see.
+/// Installs a panic hook that restores the terminal, so that the message is visible.
 fn restore_before_panics() {
     static IS_SET: AtomicBool = AtomicBool::new(false);
     if IS_SET.swap(true, Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! All marked numbers together. Those of one unit share an axis; two units have one each; of more, each line has a scale
-//! of its own.
+//! A chart of all marked numbers. Numbers of one unit share an axis, two units have one axis each, and with
+//! more units each line has its own scale.
 
 use bactrian_live::Unit;
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ impl Drawn<'_> {
     }
 }
 
-/// Which axis lines have.
+/// The axis of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Left,
@@ -33,7 +33,7 @@ enum Side {
     Own,
 }
 
-/// Of one unit, lines whose sizes differ more than this have an axis each.
+/// Lines of the same unit get separate axes if their magnitudes differ by more than this factor.
 const TOO_DIFFERENT: f64 = 30.0;
 
 pub fn draw(scene: &Scene<'_>, chosen: usize, area: Rect, buffer: &mut Buffer) {
@@ -85,7 +85,7 @@ pub fn draw(scene: &Scene<'_>, chosen: usize, area: Rect, buffer: &mut Buffer) {
     legend(scene, chosen, &drawn, &sides, below(bottom, 1), buffer);
 }
 
-/// Which axis each line has.
+/// The axis of each line.
 fn sides(drawn: &[Drawn<'_>], is_normalised: bool) -> Vec<Side> {
     let all = |side| vec![side; drawn.len()];
     if is_normalised {

@@ -1,4 +1,4 @@
-//! One observer: what it is, its numbers, and the past of one of them.
+//! One observer: its properties, its numbers, and the history of one of them.
 
 use bactrian_analysis::live::numbers::show_clock;
 use bactrian_live::{Unit, Value};
@@ -15,7 +15,7 @@ use crate::measure::{Measure, Part, full_name};
 use crate::state::Subject;
 use bactrian_analysis::live::known::show_kind;
 
-/// The names and values of numbers have so much room.
+/// Widths of the names and values of numbers.
 const NAME: usize = 22;
 const VALUE: usize = 12;
 const LEFT: u16 = (NAME + VALUE + 4) as u16;

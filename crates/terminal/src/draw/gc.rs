@@ -1,4 +1,4 @@
-//! The collector's pauses: how long they are, and how much of the time.
+//! Pauses for garbage collection: their durations, and their share of the time.
 
 use bactrian_analysis::live::numbers::{show, show_whole};
 use bactrian_live::{Histogram, Unit, Value, names};
@@ -76,7 +76,7 @@ fn percentiles(
     write("count", count(recent), count(all), plain);
 }
 
-/// Which part of what was allocated survived a minor collection.
+/// The fraction of allocated memory that was promoted.
 fn promoted(scene: &Scene<'_>, over: Option<u64>) -> String {
     let (database, at) = (scene.database, scene.at());
     let grown = |name| {
@@ -94,7 +94,7 @@ fn promoted(scene: &Scene<'_>, over: Option<u64>) -> String {
     }
 }
 
-/// How many pauses of each size, from the shortest.
+/// The number of pauses by duration, the shortest first.
 fn bars(scene: &Scene<'_>, recent: &Histogram, area: Rect, buffer: &mut Buffer) {
     let look = scene.look;
     if area.height < 3 || area.width < 24 || recent.count() == 0 {
@@ -118,7 +118,7 @@ fn bars(scene: &Scene<'_>, recent: &Histogram, area: Rect, buffer: &mut Buffer) 
     }
 }
 
-/// Counts by powers of two, in at most so many groups: the upper end of each, and how many.
+/// Counts by powers of two, in at most `most` groups: the upper bound and the count of each.
 fn grouped(histogram: &Histogram, most: usize) -> Vec<(u64, u64)> {
     let octave = |number: u64| number.max(1).ilog2();
     let numbers: Vec<(u32, u64)> = histogram

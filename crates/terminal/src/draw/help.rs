@@ -1,4 +1,4 @@
-//! Which keys there are, and what warnings mean.
+//! The keys, and what warnings mean.
 
 use bactrian_analysis::live::numbers::show_clock;
 use bactrian_analysis::live::warnings::Warning;
@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::{Scene, put, wrap};
 
-/// Keys with what they do, under headings. The guide says the same.
+/// Keys and what they do, by heading. The guide has the same list.
 pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "views",
@@ -69,7 +69,7 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Room for the names of keys.
+/// Width of the key names.
 const KEY: usize = 31;
 
 pub fn draw(scene: &Scene<'_>, top: usize, area: Rect, buffer: &mut Buffer) {
@@ -98,7 +98,7 @@ pub fn draw(scene: &Scene<'_>, top: usize, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A warning in full.
+/// Draws a warning in full.
 pub fn explain(scene: &Scene<'_>, warning: &Warning, area: Rect, buffer: &mut Buffer) {
     let look = scene.look;
     let width = usize::from(area.width).saturating_sub(4).min(96);

@@ -1,4 +1,4 @@
-//! The program's log: times, and lines as long as they are.
+//! The program's log: times and wrapped lines.
 
 use bactrian_analysis::live::numbers::show_clock;
 use ratatui::buffer::Buffer;
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::{Scene, put, put_right, wrap};
 use crate::layout::below;
 
-/// Room for the time of a line.
+/// Width of a line's time.
 const TIME: usize = 11;
 
 pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
@@ -23,7 +23,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(TIME);
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (time, text) in state.log.upwards(scene.database, scene.at()) {
-        // A text can be longer than the screen: only what may be seen of it is wrapped.
+        // A line can be longer than the screen: only what can be visible is wrapped.
         let seen: String = text.chars().take(width.max(1) * height).collect();
         for (number, piece) in wrap(&seen, width, look).into_iter().enumerate().rev() {
             let clock =

@@ -1,4 +1,4 @@
-//! How a state looks. Nothing here changes anything.
+//! Draws a state, without changing anything.
 
 mod chart;
 mod details;
@@ -25,20 +25,20 @@ use crate::session::Status;
 #[cfg(test)]
 pub use help::KEYS;
 
-/// Everything there is to draw.
+/// Everything needed for drawing.
 pub struct Scene<'a> {
-    /// What the user has chosen.
+    /// The user's state.
     pub state: &'a State,
-    /// What is known.
+    /// The program's data.
     pub database: &'a Database,
-    /// How it stands with where that comes from.
+    /// The state of the data source.
     pub status: &'a Status,
-    /// What the terminal can show.
+    /// What the terminal can display.
     pub look: Look,
 }
 
 impl Scene<'_> {
-    /// Draws it.
+    /// Draws the whole screen.
     pub fn draw(&self, buffer: &mut Buffer) {
         let layout = Layout::of(buffer.area);
         status::header(self, layout.header, buffer);
@@ -78,26 +78,26 @@ impl Scene<'_> {
         self.state.time.at()
     }
 
-    /// A piece of text that this terminal can show.
+    /// A span of text that this terminal can display.
     fn span(&self, text: &str, style: Style) -> Span<'static> {
         Span::styled(self.look.text(text), style)
     }
 }
 
-/// One row of an area, the first is 0. Nothing is drawn below the area.
+/// Draws a row of an area, counted from 0. Rows below the area are not drawn.
 pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
     if row < area.height {
         buffer.set_line(area.x, area.y + row, line, area.width);
     }
 }
 
-/// One row, at its right end.
+/// Draws a row, right-aligned.
 fn put_right(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
     let width = u16::try_from(line.width()).unwrap_or(u16::MAX).min(area.width);
     put(buffer, super::layout::right_of(area, area.width - width), row, line);
 }
 
-/// A text cut to a width, with a sign that it was.
+/// A text cut to a width, with a mark if it was cut.
 pub(super) fn cut(text: &str, width: usize, look: Look) -> String {
     let text = look.text(text);
     if Span::raw(text.as_str()).width() <= width {
@@ -117,7 +117,7 @@ pub(super) fn cut(text: &str, width: usize, look: Look) -> String {
     if width == 0 { String::new() } else { format!("{kept}{sign}") }
 }
 
-/// A text in lines that are not wider than this, broken at spaces where there are any.
+/// Wraps a text to this width, at spaces where there are any.
 fn wrap(text: &str, width: usize, look: Look) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();

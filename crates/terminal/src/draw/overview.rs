@@ -1,4 +1,4 @@
-//! The program as a whole: its memory, its time, and what to worry about.
+//! The program as a whole: memory, time and warnings.
 
 use bactrian_analysis::live::memory_use::memory_use;
 use bactrian_analysis::live::numbers::{show, show_clock, show_rate, show_span, show_whole};
@@ -13,7 +13,7 @@ use crate::layout::{below, right_of};
 use crate::measure::{self, RECENT, collector_share, cpu_share, rate, recent, sample};
 use bactrian_analysis::units::show_share;
 
-/// A number with its past.
+/// A number with its history.
 struct Tile {
     name: &'static str,
     value: String,
@@ -22,7 +22,7 @@ struct Tile {
 
 const NAME: usize = 10;
 const VALUE: usize = 11;
-/// So many tiles stand below each other.
+/// Tiles per column.
 const TILES: u16 = 4;
 
 pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
@@ -47,10 +47,10 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     chart(scene, below(area, TILES + if has_uses { 3 } else { 1 }), buffer);
 }
 
-/// Rows that a chart needs to be of use, with what is above it.
+/// The least number of rows, including the rows above it, at which a chart is useful.
 const LEAST_CHART: u16 = 9;
 
-/// What memory is used for, the most first, as far as there is room.
+/// What the memory is used for, largest first, as far as it fits.
 fn used(scene: &Scene<'_>, mut uses: Vec<(&'static str, f64)>, width: usize) -> Line<'static> {
     uses.sort_by(|a, b| b.1.total_cmp(&a.1));
     let parts = uses.iter().filter(|(_, bytes)| *bytes > 0.0);
@@ -139,7 +139,7 @@ fn first_number(series: &Series, at: u64) -> Option<f64> {
     }
 }
 
-/// Memory over time.
+/// The chart of memory over time.
 fn chart(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     const SHOWN: [(&str, &str); 3] =
         [(names::RSS, "memory"), (names::HEAP, "heap"), (names::LIVE, "live")];
@@ -204,7 +204,7 @@ fn chart(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     );
 }
 
-/// The letter of a line, where there are no colours.
+/// The letter that represents a line where there are no colours.
 pub fn letter(number: usize) -> char {
     char::from(b'a' + (number % 26) as u8)
 }

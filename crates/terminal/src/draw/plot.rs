@@ -1,4 +1,4 @@
-//! Lines over time, in dots of Braille (two by four in a cell) or letters, and bars in a row.
+//! Line charts, in Braille dots (two by four per cell) or letters, and bar sparklines.
 
 use bactrian_analysis::live::numbers::{show, show_rate};
 use bactrian_live::Unit;
@@ -10,17 +10,17 @@ use ratatui::text::Line as Text;
 use super::{put, put_right};
 use crate::look::Look;
 
-/// From where to where an axis goes.
+/// The range of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
 }
 
 impl Range {
-    /// One that has room for all values, with ends that are round and seldom change.
+    /// A range that includes all values, with round ends that seldom change.
     pub fn around(values: impl Iterator<Item = f64>, has_zero: bool) -> Range {
         let values = values.filter(|value| value.is_finite());
         let start = if has_zero { Some((0.0, 0.0)) } else { None };
@@ -29,7 +29,8 @@ impl Range {
             Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
         });
         let Some((low, high)) = ends else { return Range { low: 0.0, high: 1.0 } };
-        // Shown from zero, unless that would hide what happens far from it; what hardly moves is no event.
+        // The axis starts at zero, unless that would hide changes far away from zero. Small fluctuations do
+        // not count as changes.
         let is_far = low >= 0.8 * high && high - low > 0.02 * high;
         let low = if low > 0.0 && !is_far { 0.0 } else { low };
         let step = round_step((high - low).max(high.abs() * 1e-9));
@@ -37,13 +38,13 @@ impl Range {
         if high > low { Range { low, high } } else { Range { low, high: low + step.max(1.0) } }
     }
 
-    /// Where a value is between the ends.
+    /// Where a value lies between the ends, from 0 to 1.
     fn part(self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 }
 
-/// A quarter of a span, made round: 1, 2 or 5 with zeros.
+/// A quarter of a span, rounded to 1, 2 or 5 times a power of ten.
 fn round_step(span: f64) -> f64 {
     if span <= 0.0 {
         return 1.0;
@@ -54,29 +55,29 @@ fn round_step(span: f64) -> f64 {
     rounded.unwrap_or(10.0) * power
 }
 
-/// One line of a chart.
+/// A line of a chart.
 pub struct Line {
-    /// Values at equal steps, as many as [`samples`] says.
+    /// Values at equal steps; [`samples`] gives their number.
     pub values: Vec<Option<f64>>,
-    /// The axis that it belongs to.
+    /// Its axis.
     pub range: Range,
     /// Its colour.
     pub style: Style,
-    /// Its letter, where there are no colours.
+    /// The letter that represents it where there are no colours.
     pub letter: char,
 }
 
-/// How many values a line of this width has.
+/// The number of values of a line in a chart of this width.
 pub fn samples(width: u16, look: Look, lines: usize) -> usize {
     if is_dotted(look, lines) { usize::from(width) * 2 } else { usize::from(width) }
 }
 
-/// Whether lines can be told apart as dots.
+/// Whether lines can be drawn as dots and still be told apart.
 fn is_dotted(look: Look, lines: usize) -> bool {
     look.is_unicode && (look.has_colours || lines <= 1)
 }
 
-/// Draws lines, later ones over earlier ones; and where the moment is, as a part of the width.
+/// Draws lines, later ones over earlier ones, and the current moment as a fraction of the width.
 pub fn draw(buffer: &mut Buffer, area: Rect, lines: &[Line], moment: Option<f64>, look: Look) {
     if area.is_empty() {
         return;
@@ -96,7 +97,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, lines: &[Line], moment: Option<f64>
     }
 }
 
-/// For each value, the rows from that of the value before to its own, counted from above.
+/// For each value, the rows that its column covers, from the previous value to its own, counted from the top.
 fn rows(line: &Line, height: usize) -> impl Iterator<Item = Option<(usize, usize)>> {
     let row = move |value: f64| {
         let part = line.range.part(value);
@@ -106,7 +107,8 @@ fn rows(line: &Line, height: usize) -> impl Iterator<Item = Option<(usize, usize
     before.zip(line.values.iter()).map(move |(before, value)| {
         let own = row((*value)?);
         let before = before.map_or(own, row);
-        // Half of the way down or up belongs to each of two neighbours, so the line has one dot per column if it is flat.
+        // The row of the previous value belongs to the previous column, so a flat line has one dot per
+        // column.
         Some(match before.cmp(&own) {
             std::cmp::Ordering::Less => (before + 1, own),
             std::cmp::Ordering::Equal => (own, own),
@@ -116,7 +118,7 @@ fn rows(line: &Line, height: usize) -> impl Iterator<Item = Option<(usize, usize
 }
 
 fn dots(buffer: &mut Buffer, area: Rect, line: &Line) {
-    /// Bits of the dots of a cell, by column and row.
+    /// The bits of the dots in a Braille cell, by column and row.
     const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let mut cells = vec![0_u8; width * height];
@@ -144,21 +146,21 @@ fn letters(buffer: &mut Buffer, area: Rect, line: &Line) {
     }
 }
 
-/// How an axis is written.
+/// How an axis is labelled.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// From where to where.
+    /// Its range.
     pub range: Range,
-    /// What its numbers mean.
+    /// The unit of its numbers.
     pub unit: Unit,
-    /// Whether they are per second.
+    /// Whether they are rates per second.
     pub is_rate: bool,
 }
 
-/// Room for the numbers of an axis.
+/// Width of the labels of an axis.
 pub const AXIS: u16 = 10;
 
-/// Writes the numbers of an axis beside a chart: its ends and its middle.
+/// Labels an axis beside a chart: at its ends and in the middle.
 pub fn axis(buffer: &mut Buffer, area: Rect, axis: Axis, is_left: bool, look: Look) {
     let text = |value| match axis.is_rate {
         true => show_rate(axis.unit, value),
@@ -179,12 +181,12 @@ pub fn axis(buffer: &mut Buffer, area: Rect, axis: Axis, is_left: bool, look: Lo
         write(area.height - 1, low);
     }
     if area.height > 4 {
-        // The row that is nearest to the middle.
+        // The row closest to the middle.
         write((area.height - 1) / 2, (low + high) / 2.0);
     }
 }
 
-/// A row of bars from zero to the largest value.
+/// A sparkline of bars, from zero to the largest value.
 pub fn bars(values: &[Option<f64>], look: Look) -> String {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '-', '=', '+', '#'];
@@ -192,7 +194,7 @@ pub fn bars(values: &[Option<f64>], look: Look) -> String {
     let range = Range::around(values.iter().copied().flatten(), true);
     let bar = |value: &Option<f64>| match value {
         None => ' ',
-        // What is there is seen, however small.
+        // A value is visible however small it is.
         Some(value) => signs[((range.part(*value) * 8.0).round() as usize).clamp(1, 8)],
     };
     values.iter().map(bar).collect()

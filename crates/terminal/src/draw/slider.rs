@@ -1,4 +1,4 @@
-//! The window of time as a line: what charts show of it, where the moment is, and where markers are.
+//! The time line: the part that charts show, the current moment, and the markers.
 
 use bactrian_analysis::live::numbers::{show_clock, show_span};
 use ratatui::buffer::Buffer;

@@ -1,4 +1,4 @@
-//! The lines around the view: who is observed, which views there are, and what was said last.
+//! The lines around the view: the program, the tabs, and the last message.
 
 use bactrian_analysis::live::numbers::show_clock;
 use ratatui::buffer::Buffer;
@@ -62,7 +62,7 @@ pub fn tabs(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let look = scene.look;
     let is_wide = area.width >= 100;
     let mut spans = Vec::new();
-    // Views without anything in them are not offered; their keys say what would be there.
+    // Empty views are not offered; their keys still work, and explain what the view would show.
     let is_shown =
         |tab: &Tab| *tab == scene.state.tab || !lists::is_empty(*tab, scene.database, scene.at());
     for tab in Tab::ALL.into_iter().filter(is_shown) {
@@ -81,7 +81,7 @@ const HINTS: &str =
 const ASCII_HINTS: &str =
     "? help  q quit  / search  s sort  space mark  c chart  p pause  <- -> time";
 
-/// What is being written, what was said last, how it stands, or which keys there are.
+/// The prompt, the last message, the status or the keys.
 pub fn status(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     let (state, look) = (scene.state, scene.look);
     let room = usize::from(area.width);
@@ -136,7 +136,7 @@ pub fn status(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
         Span::styled(warnings.clone(), look.warning()),
     ]);
     let warnings = Line::styled(warnings, look.warning());
-    // As much of it as there is room for.
+    // As much of it as fits.
     let fits = |line: &&Line<'_>| line.width() <= usize::from(free.width);
     if let Some(line) = [&both, &warnings].into_iter().find(fits) {
         put_right(buffer, free, 0, line);

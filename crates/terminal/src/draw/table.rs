@@ -1,4 +1,4 @@
-//! Lists: columns of fixed widths, so that nothing moves but digits.
+//! Tables with columns of fixed width, so that only digits change.
 
 use bactrian_analysis::live::memory_use::NOT_SEEN;
 use bactrian_live::{Value, names};
@@ -12,7 +12,7 @@ use crate::lists::{self, Column, Row, Tone};
 use crate::look::Look;
 use crate::state::Tab;
 
-/// Room for what says that a row is marked.
+/// Width of the mark of a row.
 const MARK: usize = 2;
 
 pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
@@ -41,7 +41,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     if state.tab == Tab::Sites {
         let width = usize::from(area.width).saturating_sub(2 * MARK);
         let lines = wrap(NOT_SEEN, width, look);
-        // Below the last row, with one between, if there is room for it.
+        // Below the last row, separated by an empty line, if there is space.
         let first = u16::try_from(state.rows.len()).unwrap_or(u16::MAX).saturating_add(2);
         if usize::from(area.height.saturating_sub(first)) >= lines.len() {
             for (row, line) in (first..).zip(lines) {
@@ -51,7 +51,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// What is said if there is nothing in a view.
+/// What an empty view says.
 fn nothing(scene: &Scene<'_>) -> String {
     let at = scene.at();
     let said = match scene.state.tab {
@@ -75,7 +75,7 @@ fn nothing(scene: &Scene<'_>) -> String {
     said.to_owned()
 }
 
-/// A column with the width that it has here, and its position among all.
+/// A column with its actual width and its index among all columns.
 #[derive(Clone, Copy)]
 struct Fitting {
     position: usize,
@@ -83,10 +83,10 @@ struct Fitting {
     width: usize,
 }
 
-/// The widest that a column of names gets: numbers stand near their names on wide screens too.
+/// The largest width of a name column, so that numbers stay near their names on wide screens.
 const MOST_NAME: usize = 80;
 
-/// As many columns as there is room for, from the left; what is left goes to flexible ones.
+/// As many columns as fit, from the left; flexible columns get the remaining width.
 fn fitting(columns: &[Column], width: usize) -> Vec<Fitting> {
     let taken = |columns: &[Column]| -> usize {
         let widths = columns.iter().map(|column| usize::from(column.width));
@@ -146,7 +146,7 @@ fn shown(
     };
     let style = if is_chosen { style.patch(look.chosen()) } else { style };
     let mut text = String::new();
-    // A sentence in place of numbers takes all their room.
+    // A sentence instead of numbers takes all their space.
     let is_sentence = row.cells.len() == 2 && columns.len() > 2 && row.tone != Tone::Plain;
     for (number, fit) in columns.iter().enumerate() {
         let Some(cell) = row.cells.get(fit.position) else {

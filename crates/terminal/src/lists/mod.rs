@@ -1,4 +1,4 @@
-//! What stands in the lists of each view: rows with cells that can be sorted, of one moment.
+//! The rows of each view's list, with sortable cells, at one moment.
 
 mod points;
 mod runtime;
@@ -22,13 +22,13 @@ pub use tree::{Folds, NodePath, definition};
 /// A column of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What stands above it.
+    /// Its heading.
     pub title: &'static str,
-    /// How wide it is; if it has all the room that is left, the least that it needs.
+    /// Its width; for a flexible column, the minimum.
     pub width: u16,
-    /// Whether it has the room that is left.
+    /// Whether it gets the remaining width.
     pub is_flexible: bool,
-    /// Whether it is of numbers, which stand at its right end.
+    /// Whether it contains numbers, which are right-aligned.
     pub is_number: bool,
 }
 
@@ -42,46 +42,46 @@ impl Column {
     }
 }
 
-/// How a row is meant.
+/// The tone of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// Normal.
     #[default]
     Plain,
-    /// It is not alive any more, or has nothing to say yet.
+    /// It has ended or has no value yet.
     Faint,
-    /// It went wrong.
+    /// It failed.
     Bad,
 }
 
-/// What a row is of.
+/// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RowId {
     /// An observer.
     Observer(Place),
-    /// A place of allocation.
+    /// An allocation site.
     Site(Place, String),
     /// A node of an observer's tree.
     Node(NodePath),
-    /// A warning, by its rule and what it is about.
+    /// A warning, by its rule and its subject.
     Warning(&'static str, String),
 }
 
 /// A row of a list.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it is of.
+    /// What it is about.
     pub id: RowId,
-    /// What stands in its columns.
+    /// The cells, by column.
     pub cells: Vec<Cell>,
-    /// How it is meant.
+    /// Its tone.
     pub tone: Tone,
-    /// What is drawn if it is marked.
+    /// What a chart draws if the row is marked.
     pub measure: Option<Measure>,
 }
 
 impl Row {
-    /// The observer that it is of.
+    /// The observer that the row is about.
     pub fn place(&self) -> Option<Place> {
         match &self.id {
             RowId::Observer(place) | RowId::Site(place, _) => Some(*place),
@@ -91,12 +91,12 @@ impl Row {
     }
 }
 
-/// What stands in one column of a row.
+/// A cell of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// What is shown.
+    /// The text shown.
     pub text: String,
-    /// What it is sorted by, if it is a number.
+    /// The sort key, if the cell is numeric.
     pub number: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ impl Cell {
     }
 }
 
-/// The columns of a view, if it is a list.
+/// The columns of a view; empty if it is not a list.
 pub fn columns(tab: Tab) -> &'static [Column] {
     match tab {
         Tab::Overview | Tab::Log => &[],
@@ -133,7 +133,7 @@ pub fn columns(tab: Tab) -> &'static [Column] {
     }
 }
 
-/// The rows of a view at a moment: those whose name contains a text, in the order of their declaration.
+/// The rows of a view at a moment whose names contain `search`, in the order of declaration.
 pub fn rows(tab: Tab, database: &Database, at: u64, search: &str, folds: &Folds) -> Vec<Row> {
     let search = Search::new(search);
     let is_wanted = |name: &str| search.finds(name);
@@ -158,7 +158,7 @@ pub fn rows(tab: Tab, database: &Database, at: u64, search: &str, folds: &Folds)
     }
 }
 
-/// Sorts rows by a column; equal ones stay in their order, and what has no number there comes last.
+/// Sorts rows by a column. The sort is stable; rows without a number come last.
 pub fn sort(rows: &mut [Row], column: usize, is_descending: bool) {
     let directed = |order: Ordering| if is_descending { order.reverse() } else { order };
     rows.sort_by(|one, other| match (one.cells.get(column), other.cells.get(column)) {

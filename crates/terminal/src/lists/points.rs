@@ -1,4 +1,4 @@
-//! Points, counters and stopwatches: how often, how fast, and which share of the time.
+//! Points, counters and stopwatches: counts, rates, and shares of the time.
 
 use bactrian_analysis::live::numbers::{show, show_nanos, show_rate, show_whole};
 use bactrian_live::{Database, Series, Value};

@@ -1,4 +1,4 @@
-//! What the runtime and the system say of any program.
+//! Numbers of the runtime and of the operating system, which exist for any program.
 
 use bactrian_analysis::live::numbers::{show, show_nanos, show_rate, show_whole};
 use bactrian_live::{Database, Kind, Series, Value};

@@ -1,4 +1,4 @@
-//! Places of allocation: how fast they allocate now, and what they hold now.
+//! Allocation sites: their current allocation rate, and their live bytes.
 
 use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Series, Site, Unit, Value};
@@ -7,7 +7,7 @@ use super::{Cell, Column, Row, RowId, Tone};
 use crate::measure::{Measure, Part, Place};
 use bactrian_analysis::units::show_share;
 
-/// Where a place is says more than shares: its line is to be seen on small screens too.
+/// The location is more important than the shares: its line must be visible on small screens too.
 pub const COLUMNS: &[Column] = &[
     Column { width: 46, ..Column::text("place") },
     Column::number("rate now", 11),
@@ -18,7 +18,7 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 pub fn rows(place: Place, series: &Series, at: u64) -> Vec<Row> {
-    // Why there are none is said by who draws the list.
+    // The caller says why there are none.
     let Some((_, Value::Sites(sites))) = series.at(at) else { return Vec::new() };
     let sum = |number: fn(&Site) -> f64| sites.iter().map(number).sum::<f64>();
     let (rate, live) = (sum(|site| site.rate), sum(|site| site.live));

@@ -1,4 +1,4 @@
-//! Distributions and pieces of work: percentiles of what was recorded lately.
+//! Histograms and spans: percentiles of recent values.
 
 use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Database, Series, Unit, Value};

@@ -1,4 +1,4 @@
-//! Hash tables: whether they grow, and whether what is in them is well spread.
+//! Hash tables: whether they grow, and whether their bindings are well distributed.
 
 use bactrian_analysis::live::numbers::{show_rate, show_whole};
 use bactrian_live::{Database, Series, Unit, Value};

@@ -1,4 +1,4 @@
-//! Tags: how many of the marked values are alive, and what they hold.
+//! Tags: how many of the tagged values are alive, and what they hold.
 
 use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Database, Series, Unit, Value};
@@ -32,7 +32,7 @@ pub fn cells(database: &Database, series: &Series, value: &Value, at: u64) -> Ve
     ]
 }
 
-/// With a sign if it grows; nothing if it does not change.
+/// With a plus sign if it grows, a dash if it does not change.
 pub fn signed(number: f64, shown: String) -> String {
     match number {
         _ if number == 0.0 => "-".to_owned(),

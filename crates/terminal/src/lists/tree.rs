@@ -1,7 +1,7 @@
-//! Trees and graphs, as rows that fold.
+//! Trees and graphs, as rows that can be folded.
 //!
-//! A node that several others refer to is shown in full where a walk from the root meets it first, with a number; the
-//! others show that number. So sharing is seen, and a cycle ends where it closes.
+//! A node with several references is shown in full, with a number, where a walk from the root first reaches
+//! it; the other references show only that number. So sharing is visible, and cycles end where they close.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,22 +13,22 @@ use crate::measure::{Measure, Place, full_name};
 
 pub const COLUMNS: &[Column] = &[Column::text("tree"), Column::number("nodes", 9)];
 
-/// Where a row of a tree is: which children were taken on the way from the root. A path stays the same when the tree
-/// changes elsewhere, which the numbers of nodes do not.
+/// Identifies a row of a tree by the child indices on the path from the root. Unlike node numbers, a path
+/// stays the same when the tree changes elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodePath {
-    /// Whose tree.
+    /// The observer of the tree.
     pub place: Place,
-    /// Which children.
+    /// The child indices from the root.
     pub path: Vec<u32>,
 }
 
-/// What is folded.
+/// Which nodes are folded.
 #[derive(Clone, Debug)]
 pub struct Folds {
-    /// Rows above this depth are open.
+    /// Rows above this depth are open, ..
     depth: usize,
-    /// Except that these are the other way round.
+    /// .. except these, which are the opposite.
     toggled: HashSet<NodePath>,
 }
 
@@ -38,9 +38,9 @@ impl Default for Folds {
     }
 }
 
-/// So deep everything may be opened at once.
+/// The depth to which everything can be opened at once.
 const DEEPEST: usize = 40;
-/// So many rows of one tree are shown; what is beyond is counted.
+/// The most rows shown of a tree; the rest is counted.
 const MOST_ROWS: usize = 20_000;
 
 impl Folds {
@@ -48,14 +48,14 @@ impl Folds {
         (path.path.len() < self.depth) != self.toggled.contains(path)
     }
 
-    /// Opens what is folded, folds what is open.
+    /// Folds or unfolds a node.
     pub fn toggle(&mut self, path: NodePath) {
         if !self.toggled.remove(&path) {
             self.toggled.insert(path);
         }
     }
 
-    /// Opens everything on the way to a row.
+    /// Opens all ancestors of a row.
     pub fn reveal(&mut self, path: &NodePath) {
         for length in 0..path.path.len() {
             let above = NodePath { place: path.place, path: path.path[..length].to_vec() };
@@ -65,7 +65,7 @@ impl Folds {
         }
     }
 
-    /// All trees are open one step more, or less.
+    /// Opens all trees one level more, or less.
     pub fn change_depth(&mut self, is_deeper: bool) {
         self.toggled.clear();
         self.depth =
@@ -73,12 +73,12 @@ impl Folds {
     }
 }
 
-/// Where a walk from the root meets each node first.
+/// Where a walk from the root first reaches each node.
 struct Walk<'a> {
     tree: &'a Tree,
-    /// By node: its parent there, and which child it is.
+    /// For each node, the parent from which it is reached, and its index among that parent's children.
     met: Vec<Option<(u32, u32)>>,
-    /// Numbers of nodes that are referred to more than once.
+    /// Display numbers of nodes with more than one reference.
     shared: HashMap<u32, usize>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         let mut met: Vec<Option<(u32, u32)>> = vec![None; tree.nodes.len()];
         let mut references = vec![0_u32; tree.nodes.len()];
         let mut order = Vec::new();
-        // The root has no parent, so its own number stands for that.
+        // `u32::MAX` stands for the missing parent of the root.
         let mut stack = vec![(0_u32, (u32::MAX, 0_u32))];
         while let Some((number, from)) = stack.pop() {
             let Some(node) = tree.nodes.get(number as usize) else { continue };
@@ -109,12 +109,12 @@ impl<'a> Walk<'a> {
         self.tree.nodes.get(number as usize)
     }
 
-    /// Whether this is where the node is shown in full.
+    /// Whether the node is shown in full at this place.
     fn is_met(&self, number: u32, parent: u32, position: u32) -> bool {
         self.met.get(number as usize).copied().flatten() == Some((parent, position))
     }
 
-    /// The way from the root to where a node is shown in full.
+    /// The path to the place where a node is shown in full.
     fn path(&self, mut number: u32) -> Vec<u32> {
         let mut path = Vec::new();
         while let Some((parent, position)) = self.met.get(number as usize).copied().flatten() {
@@ -140,12 +140,12 @@ pub fn definition(tree: &Tree, row: &NodePath) -> Option<NodePath> {
     is_elsewhere.then(|| NodePath { place: row.place, path: walk.path(number) })
 }
 
-/// One node that waits to be shown.
+/// A node that is still to be shown.
 struct Waiting {
     number: u32,
     parent: u32,
     path: Vec<u32>,
-    /// What stands before the rows of its children.
+    /// The prefix of its children's rows.
     indent: String,
     is_last: bool,
 }
@@ -154,7 +154,7 @@ pub fn rows(place: Place, series: &Series, at: u64, folds: &Folds) -> Vec<Row> {
     let measure = Measure::of(place, series, at);
     let name = full_name(series);
     let top = |said: String, tone| {
-        // What went wrong takes all the room there is; how many nodes there are stands in its column.
+        // An error takes all the space; the number of nodes has its own column.
         let cells = match tone {
             Tone::Plain => vec![Cell::text(name.clone()), Cell::text(said)],
             _ => vec![Cell::text(format!("  {name}  {said}"))],
@@ -217,7 +217,7 @@ fn add_nodes(place: Place, tree: &Tree, folds: &Folds, rows: &mut Vec<Row>) {
                 let number = number.map_or(String::new(), |number| format!("  #{number}"));
                 format!("{}{branch}{sign} {}{number}", next.indent, node.label)
             }
-            // Back to itself or to where it is shared from.
+            // A reference to an ancestor, or to where the shared node is shown.
             (false, number) => {
                 let above = walk.path(next.number);
                 let sign = if path.path.starts_with(&above) { '↑' } else { '→' };
@@ -255,7 +255,7 @@ fn add_nodes(place: Place, tree: &Tree, folds: &Folds, rows: &mut Vec<Row>) {
     }
 }
 
-/// Whether a tree has a node on which a text stands.
+/// Whether any node's label satisfies the condition.
 pub fn mentions(series: &Series, at: u64, is_wanted: impl Fn(&str) -> bool) -> bool {
     match series.at(at) {
         Some((_, Value::Tree(tree))) => tree.nodes.iter().any(|node| is_wanted(&node.label)),
@@ -308,7 +308,7 @@ mod tests {
             "    ├─→ #2 shared",
             "    └─↑ #1 root",
         ];
-        // The third child does not exist, so what is drawn last is not the last one.
+        // The third child does not exist, so the last row drawn is not marked as the last child.
         let mut shown = shown(&database, &folds);
         shown.iter_mut().skip(5).for_each(|row| *row = row.replace("│ ", "  "));
         assert_eq!(shown, expected.map(String::from));

@@ -1,4 +1,4 @@
-//! Values of the program: numbers, truth values, texts, gauges.
+//! Values of the program: numbers, booleans, strings, gauges.
 
 use bactrian_analysis::live::numbers::{show, show_whole};
 use bactrian_live::{Series, Unit, Value};
@@ -12,7 +12,7 @@ pub const COLUMNS: &[Column] = &[
     Column { width: 8, is_flexible: false, ..Column::text("kind") },
 ];
 
-/// Numbers end here, so that their digits stand below each other; texts begin at the left.
+/// Numbers are right-aligned at this column, so that their digits line up; texts start at the left.
 const NUMBERS_END: usize = 20;
 
 pub fn cells(series: &Series, value: &Value) -> Vec<Cell> {
@@ -36,7 +36,7 @@ pub fn cells(series: &Series, value: &Value) -> Vec<Cell> {
     vec![shown, Cell::text(show_kind(series.declaration.kind))]
 }
 
-/// A number of the program, with as many digits as one can read while it changes.
+/// A number with as many digits as can be read while it changes.
 fn show_float(number: f64) -> String {
     match number.abs() {
         size if size != 0.0 && !(1e-3..1e15).contains(&size) => format!("{number:.4e}"),

@@ -1,15 +1,15 @@
-//! What can be asked of the program.
+//! Requests to the program.
 
 use bactrian_live::{Action, Database, Value, names};
 
 use super::{Effect, Over, Prompt, Purpose, State};
 use crate::measure::{Place, full_name};
 
-/// The shortest and longest period that makes sense.
+/// The range of reasonable periods, in milliseconds.
 const PERIODS: std::ops::RangeInclusive<u32> = 10..=3_600_000;
 
 impl State {
-    /// The observer that is meant.
+    /// The selected observer.
     fn meant(&self) -> Option<Place> {
         if let Over::Details(subject, _) = &self.over {
             return Some(subject.place);
@@ -44,7 +44,7 @@ impl State {
         self.prompt = Some(Prompt::proposing(purpose, declaration.period_ms.to_string()));
     }
 
-    /// Whether the program samples, as far as is known.
+    /// Whether the program samples allocations, as far as is known.
     pub(super) fn is_sampling(&self, database: &Database) -> bool {
         let is_seen = || match database.named(names::SITES).and_then(|series| series.latest()) {
             Some(Value::Sites(sites)) => !sites.is_empty(),
@@ -59,7 +59,7 @@ impl State {
         format!("{}-{}s", name.unwrap_or("program"), database.last() / 1_000_000_000)
     }
 
-    /// A line is written.
+    /// Handles a completed prompt.
     pub(super) fn written(&mut self, purpose: &Purpose, text: String) -> Effect {
         match purpose {
             Purpose::Search => self.search = text,

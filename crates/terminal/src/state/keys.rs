@@ -1,4 +1,4 @@
-//! What keys do.
+//! The effects of keys.
 
 use bactrian_live::{Action, Database, Value};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -9,12 +9,12 @@ use crate::lists::{self, NodePath, RowId, definition};
 use crate::measure::Measure;
 use crate::session::Status;
 
-/// How far the arrows go in time, in tenths of what charts show; with shift, a whole chart.
+/// How far the arrow keys go in time, in tenths of the chart's window; with shift, a whole window.
 const STEP: i64 = 1;
 const LARGE_STEP: i64 = 10;
 
 impl State {
-    /// Takes a key in. What is drawn next has to be made by [`State::settle`].
+    /// Handles a key. Call [`State::settle`] before the next drawing.
     pub fn key(&mut self, key: KeyEvent, database: &Database, status: &Status) -> Effect {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         if is_control && key.code == KeyCode::Char('c') {
@@ -53,7 +53,7 @@ impl State {
         Effect::None
     }
 
-    /// Keys that move in time are the same everywhere. Says whether it was one.
+    /// Keys for time, which are the same in all views. Returns whether it was one.
     fn key_of_time(&mut self, key: KeyEvent, database: &Database, status: &Status) -> bool {
         let is_shifted = key.modifiers.contains(KeyModifiers::SHIFT);
         let step = if is_shifted { LARGE_STEP } else { STEP };
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Keys of what lies over the view. Says whether it was one.
+    /// Keys for the overlay. Returns whether it was one.
     fn key_of_over(&mut self, key: KeyEvent, database: &Database) -> bool {
         let is_closing = matches!(key.code, KeyCode::Esc | KeyCode::Backspace | KeyCode::Char('q'));
         let (up, down) = (is_up(key), is_down(key));
@@ -135,7 +135,7 @@ impl State {
             Over::Chart(_) if key.code == KeyCode::Char('y') => {
                 self.is_normalised = !self.is_normalised;
             }
-            // Leaving for another view closes it; other keys are what they are in views.
+            // Switching to another view closes the overlay; other keys work as in views.
             _ if tab_of(key, self.tab, |_| true).is_some() => {
                 self.over = Over::Nothing;
                 return false;
@@ -170,7 +170,7 @@ impl State {
                 self.say("nothing is marked any more");
             }
             KeyCode::Char('s') => {
-                // A tree has an order of its own.
+                // Trees are not sortable.
                 let is_sortable = self.tab != Tab::Trees;
                 let count = if is_sortable { lists::columns(self.tab).len() } else { 0 };
                 self.list_mut().next_column(count);
@@ -271,7 +271,7 @@ impl State {
         }
     }
 
-    /// Folds or unfolds; from where a node is only referred to, goes to where it is shown.
+    /// Folds or unfolds a node; on a mere reference, goes to where the node is shown.
     fn fold(&mut self, path: NodePath, database: &Database) {
         let series = path.place.series(database);
         let value = series.and_then(|series| series.at(self.time.at()));
@@ -327,7 +327,7 @@ fn is_down(key: KeyEvent) -> bool {
     matches!(key.code, KeyCode::Down | KeyCode::Char('j'))
 }
 
-/// The view that a key leads to.
+/// The view that a key selects.
 fn tab_of(key: KeyEvent, tab: Tab, is_shown: impl Fn(Tab) -> bool) -> Option<Tab> {
     match key.code {
         KeyCode::Tab => Some(tab.shifted(1, is_shown)),

@@ -1,33 +1,33 @@
-//! Which row of a list is chosen, how it is sorted, and which part of it is seen.
+//! The selection, sorting and scroll position of a list.
 //!
-//! What is chosen is a thing, not a position: it stays chosen when rows change their places.
+//! The selection is an item, not a position: it stays selected when rows move.
 
 use crate::lists::{Row, RowId};
 
-/// Of one list.
+/// The state of one list.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     chosen: Option<RowId>,
-    /// Where the chosen one was last: if it goes, what is there now is chosen.
+    /// The last position of the selected item. If the item disappears, the row at this position is selected.
     position: usize,
-    /// The first row that is seen.
+    /// The first visible row.
     top: usize,
-    /// The column by which it is sorted, and whether the largest come first.
+    /// The sort column, and whether the order is descending.
     pub sorted: Option<(usize, bool)>,
 }
 
 impl List {
-    /// The position of the chosen row.
+    /// The position of the selected row.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// The first row that is seen.
+    /// The first visible row.
     pub fn top(&self) -> usize {
         self.top
     }
 
-    /// Takes note of what the rows are now, and of how many are seen at a time.
+    /// Adapts to new rows and to the number of visible rows.
     pub fn settle(&mut self, rows: &[Row], height: usize) {
         let found = self.chosen.as_ref().and_then(|id| rows.iter().position(|row| row.id == *id));
         self.position = found.unwrap_or(self.position.min(rows.len().saturating_sub(1)));
@@ -43,14 +43,14 @@ impl List {
         self.top = self.top.min(length.saturating_sub(height));
     }
 
-    /// Chooses a row by its position.
+    /// Selects a row by its position.
     pub fn choose(&mut self, position: usize, rows: &[Row], height: usize) {
         self.position = position.min(rows.len().saturating_sub(1));
         self.chosen = rows.get(self.position).map(|row| row.id.clone());
         self.scroll(rows.len(), height);
     }
 
-    /// Chooses a thing, wherever it will stand.
+    /// Selects an item, wherever its row will be.
     pub fn choose_id(&mut self, id: RowId) {
         self.chosen = Some(id);
     }
@@ -59,13 +59,13 @@ impl List {
     pub fn next_column(&mut self, count: usize) {
         self.sorted = match self.sorted {
             None if count > 0 => Some((0, false)),
-            // Of numbers the large ones are wanted first.
+            // Numbers are sorted in descending order first.
             Some((column, _)) if column + 1 < count => Some((column + 1, true)),
             _ => None,
         };
     }
 
-    /// Sorts the other way round.
+    /// Reverses the sort order.
     pub fn reverse(&mut self) {
         self.sorted = self.sorted.map(|(column, is_descending)| (column, !is_descending));
     }

@@ -1,7 +1,7 @@
-//! Which lines of the log are seen.
+//! The visible part of the log.
 //!
-//! Logs are long. So what contains a text is looked for a piece at a time, from the newest line upwards, and what was looked at
-//! once is not looked at again.
+//! Logs are long. So a search proceeds in steps, from the newest line upwards, and never examines a line
+//! twice.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,31 +10,31 @@ use bactrian_live::Database;
 
 use crate::search::Search;
 
-/// So many lines are looked at for a picture: a few milliseconds.
+/// The number of lines examined per frame, which takes a few milliseconds.
 const AT_ONCE: u64 = 6_000;
 
-/// What is seen.
+/// The visible part and the search.
 #[derive(Clone, Debug, Default)]
 pub struct LogView {
-    /// The number of the line at the lower end. None: the last one of the moment.
+    /// The number of the bottom line; None: the last line at the current moment.
     anchor: Option<u64>,
-    /// What the user looks for; none: all lines are seen.
+    /// The search; None shows all lines.
     found: Option<Found>,
 }
 
-/// Lines that contain a text.
+/// The lines that contain a text.
 #[derive(Clone, Debug)]
 struct Found {
     text: String,
     search: Search,
-    /// The numbers of the lines that were looked at.
+    /// The numbers of the examined lines.
     looked_at: Range<u64>,
-    /// Of those that contain it.
+    /// The numbers of the matching lines.
     numbers: VecDeque<u64>,
 }
 
 impl Found {
-    /// Looks at some more lines.
+    /// Examines some more lines.
     fn look(&mut self, database: &Database) {
         let all = database.log_numbers();
         if self.looked_at.end < all.start {
@@ -59,12 +59,12 @@ impl Found {
 }
 
 impl LogView {
-    /// Whether the newest line is shown, and will be.
+    /// Whether the newest line is visible and new lines are followed.
     pub fn follows(&self) -> bool {
         self.anchor.is_none()
     }
 
-    /// Looks for what contains a text, a piece of the log at a time; to be called before each picture.
+    /// Continues a search, one step per call; to be called before each frame.
     pub fn look(&mut self, database: &Database, text: &str) {
         if self.found.as_ref().map_or("", |found| &found.text) != text {
             let end = database.log_numbers().end;
@@ -80,12 +80,12 @@ impl LogView {
         }
     }
 
-    /// Whether there are lines that were not looked at yet.
+    /// Whether there are lines that were not examined yet.
     pub fn is_looking(&self, database: &Database) -> bool {
         self.found.as_ref().is_some_and(|found| found.looked_at != database.log_numbers())
     }
 
-    /// How many of the lines that are seen have smaller numbers than this one.
+    /// The number of shown lines with smaller numbers than this one.
     fn seen_before(&self, number: u64, database: &Database) -> usize {
         match &self.found {
             None => number.saturating_sub(database.log_numbers().start) as usize,
@@ -93,7 +93,7 @@ impl LogView {
         }
     }
 
-    /// The number of a line that is seen, by its place among them.
+    /// The number of a shown line, by its index among the shown lines.
     fn seen(&self, place: usize, database: &Database) -> Option<u64> {
         match &self.found {
             None => Some(database.log_numbers().start + place as u64),
@@ -101,14 +101,14 @@ impl LogView {
         }
     }
 
-    /// How many lines are seen up to the lower end, and up to the moment.
+    /// The number of shown lines up to the bottom line, and up to the current moment.
     fn ends(&self, database: &Database, at: u64) -> (usize, usize) {
         let last = database.log_number_after(at);
         let lowest = self.anchor.map_or(last, |anchor| last.min(anchor + 1));
         (self.seen_before(lowest, database), self.seen_before(last, database))
     }
 
-    /// Lines from the lower end upwards.
+    /// The shown lines from the bottom upwards.
     pub fn upwards<'d>(
         &self,
         database: &'d Database,
@@ -119,7 +119,7 @@ impl LogView {
         numbers.filter_map(|number| database.log_line(number))
     }
 
-    /// So many lines up.
+    /// Scrolls up.
     pub fn up(&mut self, lines: usize, database: &Database, at: u64) {
         let (lowest, _) = self.ends(database, at);
         if lowest > 0 {
@@ -127,20 +127,20 @@ impl LogView {
         }
     }
 
-    /// So many lines down; after the newest, new ones are followed.
+    /// Scrolls down; past the newest line, new lines are followed.
     pub fn down(&mut self, lines: usize, database: &Database, at: u64) {
         let (lowest, last) = self.ends(database, at);
         let place = (lowest + lines).checked_sub(1).filter(|place| *place < last);
         self.anchor = place.and_then(|place| self.seen(place, database));
     }
 
-    /// The oldest lines, of which so many are seen at once.
+    /// Shows the oldest lines; `height` of them are visible at once.
     pub fn go_to_start(&mut self, height: usize, database: &Database, at: u64) {
         let (_, last) = self.ends(database, at);
         self.anchor = self.seen(height.min(last).saturating_sub(1), database);
     }
 
-    /// The newest lines, and those that come.
+    /// Shows the newest lines and follows new ones.
     pub fn go_to_end(&mut self) {
         self.anchor = None;
     }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(lowest(&mut view, "b"), Some("b9"));
         view.go_to_start(3, &database, 9);
         assert_eq!(lowest(&mut view, "b"), Some("b3"));
-        // Looking at an earlier moment shows what was there.
+        // An earlier moment shows the lines that existed then.
         view.look(&database, "");
         assert_eq!(view.upwards(&database, 2).next().map(|it| it.1), Some("b2"));
     }
@@ -205,7 +205,7 @@ mod tests {
         view.look(&database, "found");
         assert_eq!(seen(&view, &database), 6);
         assert!(view.is_looking(&database));
-        // New lines come first, and are not looked at twice.
+        // New lines are examined first, and none twice.
         (35_001..=37_000).for_each(|at| write(&mut database, at, &line(at)));
         view.look(&database, "found");
         assert_eq!(seen(&view, &database), 12);
@@ -213,7 +213,7 @@ mod tests {
             view.look(&database, "found");
         }
         assert!(!view.is_looking(&database));
-        // What has left the window is not seen any more, and nothing else is missing.
+        // Lines that left the window are gone, and no others are missing.
         (37_001..=200_000).for_each(|at| write(&mut database, at, &line(at)));
         for _ in 0..40 {
             view.look(&database, "found");

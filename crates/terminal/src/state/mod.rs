@@ -1,4 +1,4 @@
-//! What the user sees and has chosen, without how it is drawn: keys and time come in, nothing goes out but wishes.
+//! The user's state, independent of drawing: keys and time come in, only requests go out.
 
 mod control;
 mod keys;
@@ -27,28 +27,29 @@ pub enum Tab {
     /// The program as a whole.
     #[default]
     Overview,
-    /// Places of allocation.
+    /// Allocation sites.
     Sites,
-    /// The runtime's own numbers.
+    /// Numbers of the runtime.
     Gc,
-    /// What the program wrote.
+    /// The program's log.
     Log,
     /// Points, counters and stopwatches.
     Points,
-    /// Numbers, truth values, texts.
+    /// Numbers, booleans, strings.
     Values,
-    /// Marked values.
+    /// Tagged values.
     Tags,
     /// Hash tables.
     Tables,
     /// Trees and graphs.
     Trees,
-    /// Distributions and pieces of work.
+    /// Histograms and spans.
     Spans,
 }
 
 impl Tab {
-    /// All, in the order of their keys: first what all programs have, then what few let be observed.
+    /// All views in the order of their keys: first those that every program has, then those that few programs
+    /// use.
     pub const ALL: [Tab; 10] = [
         Tab::Overview,
         Tab::Sites,
@@ -62,7 +63,7 @@ impl Tab {
         Tab::Spans,
     ];
 
-    /// What it is called.
+    /// The title.
     pub fn title(self) -> &'static str {
         match self {
             Tab::Overview => "Overview",
@@ -78,7 +79,7 @@ impl Tab {
         }
     }
 
-    /// The key that shows it.
+    /// The key that selects it.
     pub fn key(self) -> char {
         char::from(b'0' + (self as u8 + 1) % 10)
     }
@@ -87,34 +88,34 @@ impl Tab {
         Tab::ALL.into_iter().find(|tab| tab.key() == key)
     }
 
-    /// The next of those that are shown, or the one before.
+    /// The next shown view, or with a large `by` the previous one.
     fn shifted(self, by: usize, is_shown: impl Fn(Tab) -> bool) -> Tab {
         let nth = |steps: usize| Tab::ALL[(self as usize + steps * by) % Tab::ALL.len()];
         (1..Tab::ALL.len()).map(nth).find(|tab| is_shown(*tab)).unwrap_or(self)
     }
 }
 
-/// What lies over the view.
+/// An overlay over the view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Nothing.
+    /// No overlay.
     Nothing,
-    /// Which keys there are; the first line that is seen.
+    /// The keys; with the first visible line.
     Help(usize),
-    /// One observer, or a place of allocation; which of its numbers is chosen.
+    /// An observer or an allocation site; with the index of the selected number.
     Details(Subject, usize),
-    /// All marked numbers together; which of them is chosen.
+    /// All marked numbers; with the index of the selected one.
     Chart(usize),
-    /// What a warning means.
+    /// The explanation of a warning.
     Warning(Warning),
 }
 
-/// What details are of.
+/// What the details are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The observer.
     pub place: Place,
-    /// The place of allocation, of those that it has.
+    /// The allocation site, if the observer has several.
     pub site: Option<String>,
 }
 
@@ -133,56 +134,56 @@ impl Subject {
     }
 }
 
-/// What is to be done after a key.
+/// What to do after a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing more.
+    /// Nothing.
     None,
-    /// The user wants to leave.
+    /// Quit.
     Quit,
-    /// The program is asked for something.
+    /// Send a request to the program.
     Wish(Action),
 }
 
-/// What the user sees and has chosen.
+/// The user's state.
 #[derive(Debug)]
 pub struct State {
-    /// The view.
+    /// The selected view.
     pub tab: Tab,
-    /// The moment.
+    /// The moment that is shown.
     pub time: Time,
-    /// What lies over the view.
+    /// The overlay.
     pub over: Over,
-    /// Only what contains this is listed.
+    /// Only rows that contain this text are listed.
     pub search: String,
-    /// A line that is being written.
+    /// The prompt that is being edited.
     pub prompt: Option<Prompt>,
-    /// What was said last, and whether it is bad news.
+    /// The last message, and whether it is an error.
     pub message: Option<(String, bool)>,
-    /// What charts show.
+    /// The numbers in the chart.
     pub marked: Vec<Measure>,
-    /// Whether lines of a chart have a scale of their own each.
+    /// Whether each line of a chart has its own scale.
     pub is_normalised: bool,
-    /// What is folded in trees.
+    /// The folded nodes of trees.
     pub folds: Folds,
-    /// Which part of the log is seen.
+    /// The visible part of the log.
     pub log: LogView,
-    /// What to worry about, at the moment.
+    /// The warnings at the moment that is shown.
     pub warnings: Vec<Warning>,
     /// The rows of the view.
     pub rows: Vec<Row>,
-    /// How long ago that was.
+    /// The age of the message, in nanoseconds.
     message_age: u64,
     /// Whether the program's end has been noticed.
     knows_the_end: bool,
     lists: [List; Tab::ALL.len()],
     screen: Rect,
     seeker: Seeker,
-    /// Whether sampling was asked for last.
+    /// The last requested sampling state.
     sampling: Option<bool>,
 }
 
-/// What was said is read after so many nanoseconds; then the line is free for what is true all the time.
+/// How long a message stays, in nanoseconds; then its line shows the status again.
 const MESSAGE_STAYS: u64 = 10_000_000_000;
 
 impl Default for State {
@@ -211,7 +212,8 @@ impl Default for State {
 }
 
 impl State {
-    /// Takes note that so much time has passed and that something may have come. Says whether the screen changes by it.
+    /// Notes that `passed` nanoseconds are over and that events may have arrived. Returns whether the screen
+    /// changes.
     pub fn advance(&mut self, database: &Database, passed: u64) -> bool {
         self.message_age = self.message_age.saturating_add(passed);
         let is_old = self.message.is_some() && self.message_age > MESSAGE_STAYS;
@@ -224,30 +226,30 @@ impl State {
         self.time.advance(database, passed) || is_old || is_news || is_busy
     }
 
-    /// Whether there is more to be sought for what is shown.
+    /// Whether a search for what is shown is still going on.
     pub fn is_busy(&self, database: &Database) -> bool {
         (self.tab == Tab::Log && self.log.is_looking(database))
             || self.seeker.is_seeking(self.time.at())
     }
 
-    /// Takes note of how large the screen is.
+    /// Sets the screen's size.
     pub fn resize(&mut self, screen: Rect) {
         self.screen = screen;
     }
 
-    /// Something for the user to read.
+    /// Shows a message.
     pub fn say(&mut self, message: impl Into<String>) {
         self.message = Some((message.into(), false));
         self.message_age = 0;
     }
 
-    /// Something that did not work.
+    /// Shows an error message.
     pub fn complain(&mut self, message: impl Into<String>) {
         self.message = Some((message.into(), true));
         self.message_age = 0;
     }
 
-    /// The present view's list.
+    /// The list of the current view.
     pub fn list(&self) -> &List {
         &self.lists[self.tab as usize]
     }
@@ -256,7 +258,7 @@ impl State {
         &mut self.lists[self.tab as usize]
     }
 
-    /// The row that is chosen.
+    /// The selected row.
     pub fn chosen(&self) -> Option<&Row> {
         self.rows.get(self.list().position())
     }
@@ -265,7 +267,7 @@ impl State {
         Layout::of(self.screen).page(self.tab).max(1)
     }
 
-    /// Makes what is to be drawn: to be called after everything that changes something, before it is drawn.
+    /// Computes what is drawn: to be called after every change, before drawing.
     pub fn settle(&mut self, database: &Database) {
         let at = self.time.at();
         if let Some(warnings) = self.seeker.seek(database, at) {
@@ -289,7 +291,7 @@ impl State {
         self.keep_choice_inside(database);
     }
 
-    /// What lies over the view may have fewer rows than before.
+    /// The overlay may have fewer rows than before.
     fn keep_choice_inside(&mut self, database: &Database) {
         match &mut self.over {
             Over::Chart(chosen) => *chosen = (*chosen).min(self.marked.len().saturating_sub(1)),
@@ -301,7 +303,7 @@ impl State {
         }
     }
 
-    /// Whether nothing more will come.
+    /// Whether nothing more will arrive.
     fn is_over(database: &Database, status: &Status) -> bool {
         matches!(status, Status::Over | Status::Replay) || database.ended().is_some()
     }

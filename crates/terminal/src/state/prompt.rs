@@ -1,54 +1,54 @@
-//! A line that the user writes.
+//! A line that the user edits.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What a line is for.
+/// The purpose of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Only what contains it is listed.
+    /// The text that listed rows must contain.
     Search,
-    /// Milliseconds between values of an observer.
+    /// The milliseconds between values of an observer.
     Period(bactrian_live::ObserverId, String),
-    /// What a snapshot is called.
+    /// The name of a snapshot.
     Snapshot,
-    /// What a marker says.
+    /// The text of a marker.
     Marker,
 }
 
-/// A line that is being written.
+/// A prompt that is being edited.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What it is so far.
+    /// The text so far.
     pub text: String,
-    /// The first letter takes the place of the text that is there: what was proposed, not written.
+    /// The text is a proposal, which the first typed character replaces.
     is_proposed: bool,
 }
 
-/// What became of a line.
+/// The state after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It goes on.
+    /// Editing continues.
     NotYet,
-    /// It is done.
+    /// The user confirmed.
     Done,
-    /// It is not wanted any more.
+    /// The user cancelled.
     Given,
 }
 
 impl Prompt {
-    /// With a text that is gone on with.
+    /// A prompt that continues to edit a text.
     pub fn going_on(purpose: Purpose, text: String) -> Prompt {
         Prompt { purpose, text, is_proposed: false }
     }
 
-    /// With a text that is taken as it is, or replaced.
+    /// A prompt with a proposed text, which is accepted or replaced.
     pub fn proposing(purpose: Purpose, text: String) -> Prompt {
         Prompt { purpose, text, is_proposed: true }
     }
 
-    /// What it asks for.
+    /// The question shown before the text.
     pub fn question(&self) -> String {
         match &self.purpose {
             Purpose::Search => "search: ".to_owned(),
@@ -58,7 +58,7 @@ impl Prompt {
         }
     }
 
-    /// Takes a key in.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Written {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_proposed = std::mem::take(&mut self.is_proposed);

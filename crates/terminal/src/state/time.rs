@@ -1,17 +1,17 @@
-//! Which moment is shown: the present, one in the past, or one that follows the present at a distance, as a video
-//! recorder plays what it still records.
+//! The moment that is shown: the present, one in the past, or one that follows the present at a distance,
+//! like a video recorder that plays what it is still recording.
 
 use bactrian_analysis::live::numbers::show_clock;
 use bactrian_live::Database;
 
-/// How the moment that is shown moves.
+/// How the moment moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {
-    /// With the program.
+    /// It is always the present.
     Live,
-    /// Not at all.
+    /// It does not move.
     Paused,
-    /// On from where it was, whatever the program does.
+    /// It advances at its own speed, whatever the program does.
     Playing,
 }
 
@@ -20,17 +20,18 @@ pub enum Motion {
 pub struct Time {
     motion: Motion,
     at: u64,
-    /// The last moment that was known when the present was left: charts do not move while one looks.
+    /// The newest moment when the present was left: charts do not move while the user looks.
     edge: u64,
-    /// As a position in [`SPEEDS`].
+    /// An index into [`SPEEDS`].
     speed: usize,
-    /// Whether the program may stop the view.
+    /// Whether markers of the program stop the view.
     pub stops_at_markers: bool,
-    /// Markers up to here have been seen, or passed over; and how many of that very moment, for more may come.
+    /// Markers up to this moment have been seen or passed over, and how many at exactly this moment, since
+    /// more may come.
     seen: (u64, usize),
-    /// How long charts reach back, as a position in [`WINDOWS`].
+    /// The time range of charts, as an index into [`WINDOWS`].
     window: usize,
-    /// Why it is paused, if that was not the user's wish.
+    /// Why it is paused, if the user did not pause it.
     reason: Option<String>,
 }
 
@@ -64,7 +65,7 @@ impl Default for Time {
 }
 
 impl Time {
-    /// The moment.
+    /// The moment, in nanoseconds of the database.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -74,32 +75,32 @@ impl Time {
         self.motion
     }
 
-    /// Why it is paused, if the program wished that.
+    /// Why it is paused, if the program asked for it.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// How many times as fast as the program it plays.
+    /// The playback speed relative to the program.
     pub fn speed(&self) -> f64 {
         SPEEDS[self.speed]
     }
 
-    /// How long charts reach back.
+    /// The time range of charts, in nanoseconds.
     pub fn window(&self) -> u64 {
         WINDOWS[self.window]
     }
 
-    /// Where charts end: a little of what came after the moment is shown too, if it is in the past.
+    /// The right end of charts. In the past, a little of what came after the moment is shown too.
     pub fn chart_end(&self) -> u64 {
         self.edge.max(self.at).min(self.at.saturating_add(self.window() / 4))
     }
 
-    /// What is known by now needs no stop any more.
+    /// Ignores all markers so far.
     pub fn passes_over(&mut self, database: &Database) {
         self.see(database.last(), database);
     }
 
-    /// Markers until then stop nothing any more.
+    /// Ignores markers up to this moment.
     fn see(&mut self, until: u64, database: &Database) {
         let newest = database.markers().rev();
         let at_once = newest.skip_while(|(time, _)| *time > until);
@@ -107,8 +108,8 @@ impl Time {
         self.seen = self.seen.max((until, count));
     }
 
-    /// Takes note that something may have come, and that `passed` nanoseconds are over. Says whether another moment is
-    /// shown now.
+    /// Notes that `passed` nanoseconds are over and that events may have arrived. Returns whether the moment
+    /// changed.
     pub fn advance(&mut self, database: &Database, passed: u64) -> bool {
         let before = self.at;
         match self.motion {
@@ -131,7 +132,7 @@ impl Time {
         self.at != before
     }
 
-    /// To a later moment, unless a marker is on the way.
+    /// Moves to a later moment, or to the first marker before it.
     fn go(&mut self, to: u64, database: &Database) {
         let (seen, of_that_moment) = self.seen;
         let earlier = database.markers().take_while(|(time, _)| *time < seen).count();
@@ -151,7 +152,7 @@ impl Time {
         }
     }
 
-    /// Stays here, or goes on with the present if it stays already.
+    /// Pauses, or follows the present if already paused.
     pub fn toggle_pause(&mut self, database: &Database) {
         match self.motion {
             Motion::Paused => self.follow(database),
@@ -164,7 +165,7 @@ impl Time {
         self.reason = None;
     }
 
-    /// Shows the present from now on.
+    /// Follows the present from now on.
     pub fn follow(&mut self, database: &Database) {
         self.motion = Motion::Live;
         self.reason = None;
@@ -173,7 +174,8 @@ impl Time {
         self.see(self.at, database);
     }
 
-    /// Goes on from here at its own speed, or stays if it does so already. At the end of everything it begins again.
+    /// Plays from here, or pauses if already playing. At the end of a finished program it starts from the
+    /// beginning.
     pub fn toggle_play(&mut self, database: &Database, is_over: bool) {
         if self.motion == Motion::Playing {
             return self.pause();
@@ -184,12 +186,12 @@ impl Time {
         self.edge = database.last();
         self.motion = Motion::Playing;
         self.reason = None;
-        // Markers stop it again when it comes by them again.
+        // Markers stop it again when playback passes them.
         self.seen = (0, 0);
         self.see(self.at, database);
     }
 
-    /// By so many tenths of the window, into the past if negative. Reaching the end is not yet following it.
+    /// Moves by tenths of the window, into the past if negative. Reaching the end does not yet follow it.
     pub fn step(&mut self, tenths: i64, database: &Database) {
         let step = self.window() / 10;
         let by = step.saturating_mul(tenths.unsigned_abs());
@@ -197,7 +199,7 @@ impl Time {
         self.look_at(to, database);
     }
 
-    /// By one moment at which something came.
+    /// Moves to the next or previous moment at which something arrived.
     pub fn single_step(&mut self, is_back: bool, database: &Database) {
         let to = if is_back {
             database.moments().rev().find(|moment| *moment < self.at)
@@ -207,7 +209,7 @@ impl Time {
         self.look_at(to.unwrap_or(self.at), database);
     }
 
-    /// At this moment, as far as it is known.
+    /// Shows this moment, clamped to the window.
     pub fn look_at(&mut self, moment: u64, database: &Database) {
         self.pause();
         self.at = moment.clamp(database.first(), database.last().max(database.first()));
@@ -215,7 +217,7 @@ impl Time {
         self.see(database.last(), database);
     }
 
-    /// At the next marker, or the one before. Says whether there is one.
+    /// Goes to the next or previous marker. Returns whether there is one.
     pub fn go_to_marker(&mut self, is_back: bool, database: &Database) -> bool {
         let found = if is_back {
             database.markers().rev().find(|(time, _)| *time < self.at)
@@ -229,17 +231,17 @@ impl Time {
         true
     }
 
-    /// Plays faster or slower.
+    /// Changes the playback speed by one step.
     pub fn change_speed(&mut self, is_faster: bool) {
         self.speed = shifted(self.speed, is_faster, SPEEDS.len());
     }
 
-    /// Charts show more or less.
+    /// Changes the time range of charts by one step.
     pub fn change_window(&mut self, is_longer: bool) {
         self.window = shifted(self.window, is_longer, WINDOWS.len());
     }
 
-    /// How far behind the present it is, for people.
+    /// How far the moment is behind the present, for people.
     pub fn delay(&self, database: &Database) -> String {
         show_clock(database.last().saturating_sub(self.at))
     }

@@ -1,4 +1,4 @@
-//! How long a picture takes where there is much: a measurement, no test (docs/performance.md says how to run it).
+//! Measures how long a frame takes with much data; not a test (docs/performance.md says how to run it).
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use bactrian_live::{Declaration, Event, Kind, LogLine, ObserverId, Stamp, Table,
 
 use super::{SECOND, User};
 
-/// Four thousand tables that grow for five minutes, and 200,000 lines of a log.
+/// Four thousand tables that grow for five minutes, and 200,000 log lines.
 fn much() -> User {
     let mut events = Vec::new();
     for id in 1..=4000 {
@@ -29,7 +29,7 @@ fn much() -> User {
     User::of(events, 200, 50)
 }
 
-/// The longest and the mean of pictures that are a tenth of a second apart.
+/// The longest and the mean duration of frames a tenth of a second apart.
 fn frames(user: &mut User, count: u32) -> (Duration, Duration) {
     let mut longest = Duration::ZERO;
     let begin = Instant::now();

@@ -1,6 +1,7 @@
 //! The view as a user sees it: keys go in, a screen comes out.
 //!
-//! Screens are in `golden/` as text; `UPDATE_GOLDEN=1 cargo test` writes them anew, to be read before they are kept.
+//! Screens are in `golden/` as text. `UPDATE_GOLDEN=1 cargo test` rewrites them; review the changes before
+//! keeping them.
 
 mod frames;
 mod screens;
@@ -30,12 +31,12 @@ pub struct User {
     pub status: Status,
     pub look: Look,
     pub screen: Rect,
-    /// What was asked for last.
+    /// The effect of the last key.
     pub effect: Effect,
 }
 
 impl User {
-    /// Who watches the server of the tests, at its end.
+    /// A user who looks at the end of the tests' server recording.
     pub fn of_server(width: u16, height: u16) -> User {
         let mut user = User::of(Vec::new(), width, height);
         static EVENTS: LazyLock<Vec<Event>> = LazyLock::new(recorded::events);
@@ -45,7 +46,7 @@ impl User {
         user
     }
 
-    /// Who watches a program that says this.
+    /// A user who looks at a program with these events.
     pub fn of(events: Vec<Event>, width: u16, height: u16) -> User {
         let mut user = User {
             state: State::default(),
@@ -59,7 +60,7 @@ impl User {
         user
     }
 
-    /// Something comes from the program.
+    /// Events arrive from the program.
     pub fn comes(&mut self, events: Vec<Event>) {
         events.into_iter().for_each(|event| self.database.add(event));
         self.passes(0);
@@ -74,13 +75,13 @@ impl User {
     fn settle(&mut self) {
         self.state.resize(self.screen);
         self.state.settle(&self.database);
-        // What is sought in pieces is there after some pictures.
+        // Searches that proceed in steps are complete after some frames.
         while self.state.is_busy(&self.database) {
             self.state.settle(&self.database);
         }
     }
 
-    /// Presses keys: characters, and names of others in angle brackets.
+    /// Types keys: characters, and names of other keys in angle brackets.
     pub fn types(&mut self, keys: &str) -> &mut User {
         let mut rest = keys;
         while let Some(first) = rest.chars().next() {
@@ -96,7 +97,7 @@ impl User {
         self
     }
 
-    /// What is on the screen, without colours.
+    /// The screen's text, without colours.
     pub fn sees(&self) -> String {
         let buffer = self.buffer();
         let rows = (0..self.screen.height).map(|y| {
@@ -113,7 +114,7 @@ impl User {
         buffer
     }
 
-    /// The row of the screen on which a text is.
+    /// The row of the screen that contains a text.
     pub fn row_with(&self, text: &str) -> Option<String> {
         self.sees().lines().find(|line| line.contains(text)).map(str::to_owned)
     }

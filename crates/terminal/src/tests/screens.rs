@@ -1,10 +1,10 @@
-//! Every view and everything that lies over one, as it looks on a small screen and on a large one.
+//! Every view and every overlay, on a small screen and on a large one.
 
 use std::path::PathBuf;
 
 use super::User;
 
-/// What is pressed, and the golden file of what is seen then.
+/// The keys to press, and the golden file for the resulting screen.
 const SCREENS: &[(&str, &str)] = &[
     ("overview", ""),
     ("overview_a_minute_ago", "<shift-left><shift-left><right>"),

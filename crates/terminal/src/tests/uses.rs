@@ -1,4 +1,4 @@
-//! What users do: look for, sort, go back, ask for something.
+//! What users do: search, sort, go back in time, send requests.
 
 use bactrian_live::{
     Action, Declaration, Event, Kind, LogLine, ObserverId, Program, Stamp, Unit, Value, names,
@@ -69,7 +69,7 @@ fn the_past_is_shown_in_every_view() {
     assert!(user.row_with("\"serving\"").is_some());
     assert!(user.row_with("failed: Not_found").is_some());
     assert!(user.row_with("collected").is_some());
-    // A whole chart is a minute.
+    // A whole chart window is a minute.
     user.types("{{");
     assert_eq!(user.state.time.at(), 0);
     assert!(user.row_with("\"warming up\"").is_some());
@@ -132,7 +132,7 @@ fn wishes_reach_the_program_and_answers_the_user() {
     user.types("5x");
     assert_eq!(user.effect, Effect::Wish(Action::Stop(ObserverId(13))));
     assert!(user.row_with("asked to stop observing requests").is_some());
-    // What is written takes the place of the period that was, unless one goes back in it.
+    // Typing replaces the proposed period, unless the user edits it with backspace.
     user.types("r250<enter>");
     assert_eq!(user.effect, Effect::Wish(Action::SetPeriod(ObserverId(13), 250)));
     user.types("r<backspace><backspace>9<enter>");
@@ -199,7 +199,7 @@ fn numbers_are_marked_and_drawn_together() {
     user.types(" ");
     assert!(user.state.marked.is_empty());
     assert!(user.row_with("cache.hit").is_some(), "the chart of nothing is left");
-    // Any number of an observer, by its details.
+    // Any number of an observer can be marked in its details.
     user.types("8<enter><down><down><down><down> ");
     assert!(user.row_with("cache longest is marked").is_some());
     user.types("<esc>2 c");
