@@ -1,6 +1,8 @@
-//! How long a server takes to answer about a trace: when the first answers are there, and then each kind of filter.
+//! Measures how long a server takes to answer questions about a trace: the time until the first answers, then
+//! each kind of filter.
 //!
-//! `cargo xtask bench view` runs it on generated traces. Times are of one run, by the clock: what somebody waits.
+//! `cargo xtask bench view` runs it on generated traces. Times are wall-clock times of one run, as a user
+//! experiences them.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to who runs it")]
 
@@ -104,7 +106,7 @@ fn main() {
     println!("\nmemory at the end: {} MB", resident_megabytes());
 }
 
-/// Pages of 200 rows of a table, in other orders and searched.
+/// Pages of 200 rows of a table, with other sort orders and searches.
 fn pages(questions: TraceQuestions) {
     let evidence = One(Arc::new(questions));
     println!("\n| page of the table of functions | rows in all | ms |\n|---|--:|--:|");
@@ -124,7 +126,7 @@ fn pages(questions: TraceQuestions) {
     }
 }
 
-/// One trace.
+/// Evidence that consists of one trace.
 struct One(Arc<TraceQuestions>);
 
 impl Evidence for One {
@@ -169,7 +171,7 @@ fn regex(text: &str) -> Place {
     Place::Function(Pattern::parse(&format!("/{text}/")).unwrap_or(Pattern::Exact(String::new())))
 }
 
-/// Memory of this process, the mapped trace left out.
+/// Resident memory of this process, without the mapped trace.
 fn resident_megabytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

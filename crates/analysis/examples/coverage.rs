@@ -1,8 +1,9 @@
-//! How often the truth lies in the 95 % intervals, on exact traces of real programs: `cargo xtask bench coverage`.
+//! Measures how often the truth lies in the 95 % confidence intervals, on exact traces of real programs:
+//! `cargo xtask bench coverage`.
 //!
-//! An exact trace knows the truth. Samples are drawn from it as a recorder would have drawn them, again and again, and each
-//! interval that is then told is compared with the truth: for every measure and every way of telling places apart. What no
-//! sample was drawn of is told as well: that it is no more than so much.
+//! An exact trace contains the truth. Samples are drawn from it repeatedly, as a recorder would draw them,
+//! and each resulting interval is compared with the truth, for every measure and every grouping. Sites
+//! without samples have an interval too: an upper bound.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to who runs it")]
 
@@ -13,16 +14,16 @@ use bactrian_analysis::{
     By, Changes, Estimate, Filter, Label, Measure, Of, Top, TraceFile, rewrite, top,
 };
 
-/// How many samples are drawn, about.
+/// The approximate number of samples to draw.
 const SAMPLES: [f64; 3] = [300.0, 3_000.0, 30_000.0];
-/// How often.
+/// How often they are drawn.
 const TRIALS: u64 = 20;
 const BYS: [By; 6] = [By::Site, By::Instruction, By::Line, By::Function, By::File, By::Module];
 const OFS: [Of; 4] = [Of::Allocated, Of::LiveAtEnd, Of::LiveAtPeak, Of::Promoted];
-/// Places with less than this share of everything are counted apart: nobody looks at them.
+/// Sites with less than this share of the total are counted separately, because nobody looks at them.
 const LARGE: f64 = 0.001;
 
-/// Intervals, and those that hold the truth.
+/// The number of intervals, and of those that contain the truth.
 #[derive(Clone, Copy, Default)]
 struct IntervalCount {
     all: u64,
@@ -31,7 +32,7 @@ struct IntervalCount {
 
 impl IntervalCount {
     fn count(&mut self, truth: f64, told: &Estimate) {
-        // Both are sums of floats, in another order.
+        // Both are sums of floats, added in a different order.
         let slack = truth.abs() * 1e-9;
         self.all += 1;
         self.held += u64::from(told.low <= truth + slack && truth - slack <= told.high);
@@ -92,7 +93,7 @@ fn of(trace: &TraceFile, by: By, measure: Measure) -> Top {
     top(trace, &Filter::default(), by, measure)
 }
 
-/// Intervals that are told in some trials, by measure: all, and those of places that are large.
+/// Intervals of some trials, by measure: all of them, and those of large sites.
 fn tried(
     trace: &TraceFile,
     rate: f64,
@@ -120,7 +121,7 @@ fn tried(
     cells
 }
 
-/// What is told against the truth: all places, and those that are large.
+/// Compares reported intervals with the truth: for all sites, and for large ones.
 fn compare(truth: &Top, told: &Top) -> [IntervalCount; 2] {
     let key = |label: &Label| format!("{label:?}");
     let rows: HashMap<String, _> = told.rows.iter().map(|row| (key(&row.label), row)).collect();
@@ -131,7 +132,7 @@ fn compare(truth: &Top, told: &Top) -> [IntervalCount; 2] {
             (row.own.value, found.map_or(&told.none, |found| &found.own)),
             (row.total.value, found.map_or(&told.none, |found| &found.total)),
         ] {
-            // What is nothing for certain is no estimate.
+            // A value that is certainly zero is no estimate.
             if truth_of > 0.0 {
                 all.count(truth_of, told_of);
                 if truth_of >= LARGE * truth.all.value {

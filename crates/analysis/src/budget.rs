@@ -1,16 +1,16 @@
-//! What may be kept in memory of all that is open: one budget, out of which each takes what it needs as long as there is some.
+//! A memory budget shared by everything that is open. Each user takes what it needs while some is left.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes for all who share it.
+/// A shared number of bytes.
 #[derive(Debug, Default)]
 pub struct Budget {
     all: OnceLock<u64>,
     granted: AtomicU64,
 }
 
-/// A part of a budget, given back when it is dropped.
+/// A share of a budget, returned on drop.
 #[derive(Debug)]
 pub struct Grant {
     budget: Option<&'static Budget>,
@@ -18,13 +18,13 @@ pub struct Grant {
 }
 
 impl Budget {
-    /// One whose size is not known yet.
+    /// A budget whose size is not known yet.
     pub const fn new() -> Budget {
         Budget { all: OnceLock::new(), granted: AtomicU64::new(0) }
     }
 
-    /// Half of what is left: who is to come wants some, too. `all` says how large the budget is; it is asked once, before
-    /// anything is granted.
+    /// Grants half of the remaining budget, so that later users get some too. `all` returns the size of the
+    /// budget; it is called once, before the first grant.
     pub fn grant(&'static self, all: impl FnOnce() -> u64) -> Grant {
         let all = *self.all.get_or_init(all);
         let mut given = 0;
@@ -32,24 +32,24 @@ impl Budget {
             given = all.saturating_sub(granted) / 2;
             Some(granted + given)
         };
-        // It never refuses.
+        // Cannot fail: `take` always returns a value.
         let _ = self.granted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         Grant { budget: Some(self), bytes: AtomicU64::new(given) }
     }
 }
 
 impl Grant {
-    /// So many bytes of no budget.
+    /// A grant of this many bytes that belongs to no budget.
     pub fn of(bytes: u64) -> Grant {
         Grant { budget: None, bytes: AtomicU64::new(bytes) }
     }
 
-    /// How many bytes these are.
+    /// The number of bytes granted.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// So many are needed, as it turned out: the rest is given back.
+    /// Returns what is not needed: only `bytes` are kept.
     pub fn shrink_to(&self, bytes: u64) {
         let had = self.bytes.fetch_min(bytes, Ordering::Relaxed);
         if let Some(budget) = self.budget {

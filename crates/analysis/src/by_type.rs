@@ -1,4 +1,5 @@
-//! Which types of values allocate or keep most: what was allocated where, with what the compiler knew of that place.
+//! Which types of values allocate or retain most: allocations by site, with what the compiler knew about the
+//! type allocated there.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::pass::{self, Visitor};
 use crate::selection::{Peak, Selection};
 use crate::trace_file::TraceFile;
 
-/// What is not of one known type.
+/// For values that do not have one known type.
 const SEVERAL: &str = "[one of several types]";
 const UNKNOWN: &str = "[not known]";
 
@@ -29,24 +30,24 @@ pub struct TypeRow {
     pub own: Estimate,
 }
 
-/// A measure by type, largest first.
+/// A measure by type, the largest first.
 #[derive(Debug)]
 pub struct TopTypes {
-    /// What was measured.
+    /// The measure.
     pub measure: Measure,
-    /// Everything together.
+    /// The total.
     pub all: Estimate,
-    /// What has a type.
+    /// The part with a known type.
     pub typed: Estimate,
-    /// Every type.
+    /// A row for each type.
     pub rows: Vec<TypeRow>,
-    /// The peak, if it was asked for.
+    /// The peak, if the measure refers to it.
     pub peak: Option<Peak>,
-    /// What could not be read.
+    /// What could not be read of the trace.
     pub losses: Losses,
 }
 
-/// Answers the question.
+/// Computes the measure by type.
 pub fn top_types(
     trace: &TraceFile,
     filter: &Filter,
@@ -81,7 +82,7 @@ pub fn top_types(
     TopTypes { measure, all, typed, rows, peak: gauge.peak, losses: outcome.losses }
 }
 
-/// Sums by what is known of a type.
+/// Tallies by type.
 #[derive(Default)]
 struct Rows {
     list: Vec<(Allocated, Tally)>,
@@ -103,7 +104,7 @@ struct Adding<'t> {
     gauge: Gauge,
     allocations: Allocations<'t>,
     rows: Rows,
-    /// The row of what a frame allocates in this size.
+    /// The row for each pair of allocating frame and size.
     known: HashMap<(Option<FrameId>, u64), usize>,
 }
 
@@ -120,13 +121,13 @@ impl Adding<'_> {
     }
 }
 
-/// The type of what a frame allocates in this size.
+/// The type that a frame allocates in this size.
 fn find(
     allocations: &mut Allocations<'_>,
     (frame, words): (Option<FrameId>, u64),
     frames: &Frames,
 ) -> Allocated {
-    // What a function of C allocates is allocated by the line that calls it.
+    // An allocation by a C function belongs to the line that calls it.
     let locations = frame.map_or(&[][..], |frame| frames.locations(frame));
     let location = locations.iter().rev().find(|location| location.line > 0);
     let (Some(location), Ok(words)) = (location, u32::try_from(words)) else {

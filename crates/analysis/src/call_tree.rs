@@ -1,10 +1,10 @@
-//! Who calls whom: a profile as a tree, from the outermost frames in or from the allocations out,
-//! around a function or for the whole program, without what is too small to matter.
+//! Call trees: a profile as a tree, from the outermost frames to their callees or from the allocations to
+//! their callers, around a function or for the whole program, without branches that are too small to matter.
 //!
-//! Callees lie in the profile's own tree: what stays of it is picked out. Callers would be a tree of
-//! their own, with a node for nearly every frame of every stack, most of them far too small to be shown.
-//! So that tree is never made. Every stack is followed outwards by a cursor, all of them step by step;
-//! those that came the same way are one branch, and when that is too small they are followed no further.
+//! Callees form a subtree of the profile's own tree, from which the large branches are picked. The tree of
+//! callers would have a node for nearly every frame of every stack, most of them far too small to be shown,
+//! so it is never built. Instead, a cursor moves outwards along each stack, all of them step by step. Cursors
+//! that took the same path form a branch, and when a branch becomes too small its cursors stop.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,20 +105,20 @@ impl Question for TreeQuestion {
     }
 }
 
-/// What tree to grow.
+/// The shape of the requested tree.
 #[derive(Clone, Debug)]
 pub struct TreeShape {
-    /// Which way.
+    /// Callees or callers.
     pub direction: Direction,
-    /// Around these functions; the whole program if none.
+    /// The functions at the root; None for the whole program.
     pub focus: Option<Pattern>,
-    /// Branches with a smaller share of everything are left out.
+    /// Branches with a smaller share of the total are omitted.
     pub min_share: f64,
-    /// Deeper branches are left out.
+    /// Deeper branches are omitted.
     pub max_levels: usize,
 }
 
-/// No tree is deeper, so that following one by recursion is safe.
+/// The greatest depth of any tree, so that recursion over it is safe.
 const MAX_LEVELS: usize = 400;
 
 /// A node of the tree with what hangs on it.
@@ -153,7 +153,7 @@ pub struct CallTree {
     pub left_out: usize,
 }
 
-/// Grows the tree from the first measure of a profile.
+/// Builds the tree for the first measure of a profile.
 pub fn call_tree(profile: &Profile, question: &TreeShape) -> CallTree {
     let focus: Option<Vec<bool>> = question.focus.as_ref().map(|pattern| {
         profile.labels.iter().map(|(_, label)| pattern.matches(&label.name)).collect()
@@ -175,25 +175,25 @@ pub fn call_tree(profile: &Profile, question: &TreeShape) -> CallTree {
     CallTree { all: column.estimate(all), share, branches, left_out }
 }
 
-/// What a tree is grown from, and how far.
+/// The input of a tree, and its limits.
 struct Growth<'a> {
     profile: &'a Profile,
-    /// Everything that was measured.
+    /// The total of the measure.
     all: f64,
-    /// Smaller branches are left out.
+    /// Smaller branches are omitted.
     least: f64,
-    /// Deeper branches are left out.
+    /// Deeper branches are omitted.
     levels: usize,
 }
 
-/// What hangs on one node.
+/// The branches below a node.
 struct Branches {
-    /// The larger ones first; equal ones in the order of the trace.
+    /// The largest first; equal ones in the order of the trace.
     branches: Vec<Branch>,
     left_out: usize,
 }
 
-/// What ends at a node, and what goes through it.
+/// The tally of a node itself, and the total that includes its descendants.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     own: Tally,
@@ -201,7 +201,7 @@ struct Sums {
 }
 
 impl Growth<'_> {
-    /// Whether a branch is large enough, and no deeper than it may be; the outermost are at level 0.
+    /// Whether a branch is large enough and not too deep; the outermost branches are at level 0.
     fn stays(&self, total: Tally, level: usize) -> bool {
         total.sum() >= self.least && level < self.levels
     }
@@ -219,12 +219,12 @@ impl Growth<'_> {
     }
 }
 
-/// A node of a tree of callees that stays.
+/// A node of a callee tree that is kept.
 struct Kept {
     stack: StackId,
-    /// Places of its children that stay.
+    /// Indices of its kept children.
     children: Vec<usize>,
-    /// How many do not.
+    /// The number of omitted children.
     left_out: usize,
 }
 
@@ -235,7 +235,7 @@ impl Kept {
 }
 
 impl Growth<'_> {
-    /// All that is called, from functions in focus if there is a focus; with what goes through it.
+    /// The callees, with their total: from the functions in focus, or from the outermost frames.
     fn callees(&self, focus: Option<&[bool]>) -> (Tally, Branches) {
         let (tree, column) = (&self.profile.tree, self.profile.first());
         let totals = column.totals(tree);
@@ -254,10 +254,10 @@ impl Growth<'_> {
         (sums(StackId::ROOT).total, self.kept_branches(tree, sums, &kept, &kept[0]))
     }
 
-    /// What stays of a tree; the root comes first.
+    /// The nodes of a tree that are kept, the root first.
     fn keep(&self, tree: &StackTree, sums: &impl Fn(StackId) -> Sums) -> Vec<Kept> {
         let mut kept = vec![Kept::new(StackId::ROOT)];
-        // Place of each node that stays, and level of its children.
+        // For each kept node its index, and the level of its children.
         let mut places: Vec<Option<(u32, u32)>> = vec![None; tree.len()];
         places[0] = Some((0, 0));
         for stack in tree.ids() {
@@ -299,7 +299,7 @@ impl Growth<'_> {
     }
 }
 
-/// A tree of all that is called from the outermost calls of functions in focus, with its sums.
+/// The tree of everything called from the outermost calls of functions in focus, with its sums.
 fn callees_of(
     tree: &StackTree,
     focus: &[bool],
@@ -307,7 +307,7 @@ fn callees_of(
 ) -> (StackTree, Vec<Sums>) {
     let mut grown = StackTree::default();
     let mut grown_sums = vec![Sums::default()];
-    // Where each stack of the profile went, if it has a function in focus.
+    // The node for each stack of the profile, if the stack contains a function in focus.
     let mut places: Vec<Option<StackId>> = vec![None; tree.len()];
     for stack in tree.ids() {
         let (label, here) = (tree.label(stack), sums(stack));
@@ -321,26 +321,26 @@ fn callees_of(
         };
         places[stack.index()] = Some(place);
         grown_sums.resize(grown.len(), Sums::default());
-        // All that goes on from a stack went to where it goes on from its place, so totals add up.
+        // All continuations of a stack go to continuations of its node, so totals add up.
         let sums = &mut grown_sums[place.index()];
         *sums = Sums { own: sums.own + here.own, total: sums.total + here.total };
     }
     (grown, grown_sums)
 }
 
-/// A stack on its way outwards.
+/// A stack that is followed outwards.
 #[derive(Clone, Copy)]
 struct Cursor {
-    /// Where it set out; what it counts for is known by that.
+    /// The stack where it started, which determines its tally.
     start: StackId,
-    /// How far it came.
+    /// The present position.
     at: StackId,
-    /// The label there.
+    /// The label at this position.
     label: LabelId,
 }
 
 impl Growth<'_> {
-    /// The callers of all that allocates, or of functions in focus; with what goes through them.
+    /// The callers, with their total: of everything that allocates, or of the functions in focus.
     fn callers(&self, focus: Option<&[bool]>) -> (Tally, Branches) {
         let (tree, column) = (&self.profile.tree, self.profile.first());
         match focus {
@@ -364,16 +364,17 @@ impl Growth<'_> {
         (sum(&cursors, &tally), self.outwards(&mut cursors, 0, &tally))
     }
 
-    /// The branches that these cursors make, which came here the same way. Leaves them in disorder.
+    /// The branches formed by these cursors, which took the same path so far. Reorders the cursors.
     ///
-    /// Calls itself for each level, so [`MAX_LEVELS`] deep at most.
+    /// Recursive, once per level, so at most [`MAX_LEVELS`] deep.
     fn outwards(
         &self,
         cursors: &mut [Cursor],
         level: usize,
         tally: &impl Fn(StackId) -> Tally,
     ) -> Branches {
-        // In the order of the trace within a label, too: sums do not depend on the way that was taken.
+        // Also in the order of the trace within a label, so that floating-point sums do not depend on the
+        // path.
         cursors.sort_unstable_by_key(|cursor| (cursor.label, cursor.start));
         let mut left_out = 0;
         let mut large = Vec::new();
@@ -397,7 +398,8 @@ impl Growth<'_> {
         Branches { branches, left_out }
     }
 
-    /// Moves cursors to their callers. Returns what those count for that have none, and the others.
+    /// Moves cursors to their callers. Returns the tally of those without a caller, and the remaining
+    /// cursors.
     fn step<'c>(
         &self,
         cursors: &'c mut [Cursor],

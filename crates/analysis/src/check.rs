@@ -1,7 +1,7 @@
-//! Limits that a trace must keep, for continuous integration.
+//! Limits for a trace, for continuous integration.
 //!
-//! A limit fails when the whole 95 % interval lies above it, passes when the whole interval lies below,
-//! and is undecided in between: then the sampling rate is too low to tell, and only the estimate speaks.
+//! A limit fails when the whole 95 % interval lies above it, passes when the whole interval lies below it,
+//! and is otherwise undecided: then the sampling rate is too low for certainty, and only the estimate counts.
 
 use bactrian_trace::Losses;
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What is measured for it.
+    /// The measure that is checked.
     pub fn measure(self) -> Measure {
         Measure::bytes(match self {
             Subject::Live => Of::LiveAtPeak,
@@ -36,7 +36,7 @@ impl Subject {
         })
     }
 
-    /// For people.
+    /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             Subject::Live => "peak live size",
@@ -74,14 +74,14 @@ pub struct Check {
     pub reasons: Vec<Change>,
 }
 
-/// What is measured of a trace to check it.
+/// The checked measures of a trace.
 #[derive(Clone, Debug)]
 pub struct Vitals {
-    /// Most bytes alive at a moment.
+    /// The most live bytes at any moment.
     pub live: Estimate,
-    /// Bytes allocated in all.
+    /// All bytes allocated.
     pub allocated: Estimate,
-    /// What could not be read, and is missing in both.
+    /// What could not be read; it is missing from both.
     pub losses: Losses,
 }
 
@@ -112,7 +112,7 @@ fn show(estimate: &Estimate) -> String {
     }
 }
 
-/// Holds a trace against a fixed limit.
+/// Checks a trace against a fixed limit.
 pub fn against_limit(subject: Subject, vitals: &Vitals, limit: Bytes) -> Check {
     let measured = vitals.get(subject);
     let limit = Estimate::exact(limit.0 as f64);
@@ -128,7 +128,7 @@ pub fn against_limit(subject: Subject, vitals: &Vitals, limit: Bytes) -> Check {
     )
 }
 
-/// Holds a trace against another one and a growth that is allowed, as a share.
+/// Checks a trace against another one and a permitted growth, as a fraction.
 pub fn against_baseline(
     subject: Subject,
     vitals: &Vitals,
@@ -185,10 +185,10 @@ fn conclude(
     Check { subject, measured: vitals.get(subject), limit, verdict, sentence, reasons: Vec::new() }
 }
 
-/// Functions named as reasons when a baseline is exceeded.
+/// The number of functions given as reasons when a baseline is exceeded.
 const MAX_REASONS: usize = 5;
 
-/// The functions in which what is checked grew most.
+/// The functions in which the checked measure grew most.
 pub fn reasons(
     subject: Subject,
     before: &TraceFile,

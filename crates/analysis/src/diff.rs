@@ -1,4 +1,4 @@
-//! What changed between two traces.
+//! Differences between two traces.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// From one estimate to another.
+    /// The change from one estimate to another.
     pub fn new(before: Estimate, after: Estimate) -> Delta {
         let change = before.change_to(&after);
         Delta { before, after, change, significant: change.is_significant() }
@@ -183,20 +183,20 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// The rows that changed more than sampling explains.
+    /// The rows with a change that sampling error does not explain.
     pub fn significant(&self) -> impl Iterator<Item = &Change> {
         self.rows.iter().filter(|row| row.is_significant())
     }
 }
 
 impl Change {
-    /// Whether self or total changed more than sampling explains.
+    /// Whether the change of self or total is larger than sampling error explains.
     pub fn is_significant(&self) -> bool {
         self.own.significant || self.total.significant
     }
 }
 
-/// Which of some changes stand out of all of them (Benjamini and Hochberg, at 5 %).
+/// Which changes are significant among all of them (Benjamini and Hochberg, at 5 %).
 pub(crate) fn significant(changes: &[Estimate]) -> Vec<bool> {
     let mut sorted: Vec<_> = changes.iter().map(Estimate::p_value).collect();
     sorted.sort_by(f64::total_cmp);
@@ -206,7 +206,7 @@ pub(crate) fn significant(changes: &[Estimate]) -> Vec<bool> {
     changes.iter().map(|change| change.p_value() <= limit).collect()
 }
 
-/// Marks the changes that stand out of all rows.
+/// Marks the significant changes among all rows.
 fn mark_significant(rows: &mut [Change], delta: impl Fn(&mut Change) -> &mut Delta) {
     let changes: Vec<_> = rows.iter_mut().map(|row| delta(row).change).collect();
     for (row, is_significant) in rows.iter_mut().zip(significant(&changes)) {
@@ -214,9 +214,9 @@ fn mark_significant(rows: &mut [Change], delta: impl Fn(&mut Change) -> &mut Del
     }
 }
 
-/// Compares the same question answered for two traces.
+/// Compares the answers to the same question for two traces.
 pub fn diff(before: &Top, after: &Top) -> Diff {
-    // A label that a trace does not have was not sampled there, which is an estimate too: of zero.
+    // A label that is missing in a trace was not sampled there: an estimate of zero.
     let absent = |top: &Top| top.none;
     let mut labels: BTreeMap<&Label, [Option<(Estimate, Estimate)>; 2]> = BTreeMap::new();
     for (which, top) in [before, after].into_iter().enumerate() {

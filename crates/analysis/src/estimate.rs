@@ -1,29 +1,30 @@
-//! Estimates from samples, with their error.
+//! Estimates from samples, with their errors.
 //!
 //! Each allocated word is sampled with probability `rate`, independently of all others. So the number of
-//! sampled words in any set of `N` words is binomial with mean `N * rate`, and `N` is estimated by the
-//! samples divided by the rate. The 95 % interval is Garwood's interval for a Poisson count (in the
-//! approximation of Wilson and Hilferty, good to a percent even for one sample), narrowed by
-//! `sqrt(1 - rate)`, which makes Poisson's variance the binomial one: at rate 1 everything was seen and
+//! sampled words in any set of `N` words is binomial with mean `N * rate`, and `N` is estimated as the number
+//! of samples divided by the rate. The 95 % confidence interval is Garwood's interval for a Poisson count (in
+//! the approximation of Wilson and Hilferty, accurate to a percent even for one sample), narrowed by
+//! `sqrt(1 - rate)`, which turns Poisson's variance into the binomial one: at rate 1 everything was seen and
 //! the interval is a point.
 //!
-//! Counts of objects weigh each sample by `1 / (words of the block)`. A weighted sum is treated as a
-//! scaled Poisson count with the same mean and variance: `sum²/sum_sq` samples of `sum_sq/sum` each. What was not seen may
-//! weigh more than what was: so for the upper end one more sample is added, of the largest weight that there can be, as Fay and
-//! Feuer do (Statistics in Medicine 16, 1997).
+//! In counts of objects, each sample has the weight `1 / (words of the block)`. A weighted sum is treated as
+//! a scaled Poisson count with the same mean and variance: `sum²/sum_sq` samples of `sum_sq/sum` each. Unseen
+//! blocks may have larger weights than seen ones. So for the upper bound, one more sample of the largest
+//! possible weight is added, as Fay and Feuer do (Statistics in Medicine 16, 1997).
 //!
-//! A recorder that halves its rate as a trace grows has each later sample count twice as much. Then the interval is the one that
-//! all samples together would have at the last rate: not too narrow for any part of them.
+//! A recorder may halve its rate as a trace grows; each later sample then counts twice as much. In this case
+//! the interval is the one that all samples would have at the last rate, so it is not too narrow for any part
+//! of them.
 //!
-//! A peak is the highest of many estimates, and the highest leans upwards: by a few percent of itself
-//! with a few hundred samples alive, by more with fewer.
+//! A peak is the maximum of many estimates, and a maximum is biased upwards: by a few percent with a few
+//! hundred live samples, by more with fewer.
 
 use std::ops::{Add, Sub};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Two-sided 95 % point of the normal distribution.
+/// The two-sided 95 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
 /// A value with the interval that holds the truth in 95 of 100 cases.
@@ -37,7 +38,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// Sampled weight: sum of weights and of their squares.
+/// Sampled weight: the sum of the weights and the sum of their squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     sum: f64,
@@ -53,14 +54,14 @@ impl Tally {
         self.sum_sq += sum * weight;
     }
 
-    /// So many sampled words.
+    /// The tally of this many sampled words.
     pub(crate) fn of_samples(samples: u64) -> Tally {
         let mut tally = Tally::default();
         tally.count(samples, 1.0);
         tally
     }
 
-    /// Sum of the weights.
+    /// The sum of the weights.
     pub fn sum(&self) -> f64 {
         self.sum
     }
@@ -89,44 +90,45 @@ impl Sub for Tally {
     }
 }
 
-/// How samples scale to the whole.
+/// How samples scale to the whole population.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// Probability with which a word is sampled.
+    /// The probability with which a word is sampled.
     pub rate: f64,
-    /// What one unit of weight stands for: bytes per word, or 1.
+    /// What a unit of weight stands for: the bytes of a word, or 1.
     pub unit: f64,
-    /// The largest weight that one sample can have.
+    /// The largest weight that a sample can have.
     heaviest: f64,
-    /// How many samples one stands for at most.
+    /// The most samples that one sample can stand for.
     stands_for: f64,
 }
 
 impl Scale {
-    /// Of words, each of which counts once and stands for so much.
+    /// For words, each of weight 1 and worth `unit`.
     pub fn of_words(rate: f64, unit: f64) -> Scale {
         Scale { rate, unit, heaviest: 1.0, stands_for: 1.0 }
     }
 
-    /// Of blocks: each of their words counts for its part of the block. None is smaller than a header and a word.
+    /// For blocks: each word has the weight of its fraction of the block. The smallest block has a header and
+    /// one word.
     pub fn of_blocks(rate: f64) -> Scale {
         Scale { rate, unit: 1.0, heaviest: 0.5, stands_for: 1.0 }
     }
 
-    /// The same for samples of which one may stand for so many.
+    /// For samples of which one may stand for up to `stands_for`.
     pub fn with_heaviest(self, stands_for: f64) -> Scale {
         Scale { heaviest: self.heaviest * stands_for, stands_for, ..self }
     }
 
-    /// The estimate for so many sampled words.
+    /// The estimate from this many sampled words.
     pub fn of_samples(&self, samples: u64) -> Estimate {
         self.estimate(Tally::of_samples(samples))
     }
 
-    /// The estimate that a tally stands for.
+    /// The estimate from a tally.
     pub fn estimate(&self, tally: Tally) -> Estimate {
         let scale = self.unit / self.rate;
-        // Sums of taken-back floats can end a hair below zero.
+        // Sums from which floats were subtracted can be slightly negative.
         let sum = tally.sum.max(0.0);
         if self.rate >= 1.0 {
             let exact = sum * scale;
@@ -143,7 +145,8 @@ impl Scale {
     }
 }
 
-/// The 95 % interval for the mean of a sum of weighted Poisson counts, of which one weighs no more than `heaviest`.
+/// The 95 % interval for the mean of a sum of weighted Poisson counts, none of which has a weight above
+/// `heaviest`.
 fn interval(sum: f64, sum_sq: f64, heaviest: f64) -> (f64, f64) {
     // A quantile of the gamma distribution with this mean and variance.
     let quantile = |mean: f64, variance: f64, z: f64| {
@@ -154,8 +157,8 @@ fn interval(sum: f64, sum_sq: f64, heaviest: f64) -> (f64, f64) {
     (low, quantile(sum + heaviest, sum_sq + heaviest * heaviest, Z))
 }
 
-/// The probability that a normal variable lies further than `z` from its mean, on either side
-/// (Abramowitz and Stegun 7.1.26, good to seven digits).
+/// The probability that a normal variable is further than `z` from its mean, on either side (Abramowitz and
+/// Stegun 7.1.26, accurate to seven digits).
 fn two_sided_tail(z: f64) -> f64 {
     let x = z / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * x);
@@ -165,12 +168,12 @@ fn two_sided_tail(z: f64) -> f64 {
 }
 
 impl Estimate {
-    /// A known value.
+    /// A value without error.
     pub fn exact(value: f64) -> Estimate {
         Estimate { value, low: value, high: value }
     }
 
-    /// Half the interval's width as a share of the value.
+    /// Half the width of the interval, as a fraction of the value.
     pub fn relative_error(&self) -> f64 {
         if self.value > 0.0 { (self.high - self.low) / 2.0 / self.value } else { 0.0 }
     }
@@ -183,12 +186,12 @@ impl Estimate {
         Estimate { value, low: value - down, high: value + up }
     }
 
-    /// Whether zero lies outside the interval.
+    /// Whether the interval excludes zero.
     pub fn is_significant(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 
-    /// For a change: how probable one as large is if there is none in truth.
+    /// For a change: the probability of a change this large if there is none in truth.
     pub fn p_value(&self) -> f64 {
         let towards_zero =
             if self.value > 0.0 { self.value - self.low } else { self.high - self.value };
@@ -204,7 +207,7 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// Garwood's exact interval, from tables of the chi-square distribution.
+    /// Garwood's exact intervals, from tables of the chi-square distribution.
     #[test]
     fn intervals_are_those_of_the_tables() {
         let table =
@@ -225,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_truth_about_95_times_in_100() {
-        // A deterministic generator is enough to draw binomials.
+        // A deterministic generator suffices for drawing binomials.
         let mut state = 1u64;
         let mut uniform = move || {
             state = state

@@ -1,8 +1,8 @@
-//! Which objects a question is about.
+//! Filters: which objects a question is about.
 //!
-//! A filter is a conjunction of conditions. Some are known when an object is allocated (when, how big,
-//! by whom), some only when it dies or the trace ends (how long it lived, whether it is still there).
-//! [`crate::Selection`] turns the latter into a set of objects by a pass of its own.
+//! A filter is a conjunction of conditions. Some are decided when an object is allocated (time, size, call
+//! stack), some only when it dies or the trace ends (lifetime, still alive). For the latter,
+//! [`crate::Selection`] computes the set of objects in a separate pass.
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,17 +56,17 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// These functions, and nothing else.
+    /// Hides these functions and nothing else.
     pub fn of(functions: impl IntoIterator<Item = Pattern>) -> Hidden {
         Hidden { library: false, functions: functions.into_iter().collect() }
     }
 
-    /// Whether nothing is left out.
+    /// Whether nothing is hidden.
     pub fn is_empty(&self) -> bool {
         !self.library && self.functions.is_empty()
     }
 
-    /// Whether a function is left out.
+    /// Whether a function is hidden.
     pub fn has(&self, function: &str, file: &str) -> bool {
         self.functions.iter().any(|pattern| pattern.matches(function))
             || self.library && is_library(function, file)
@@ -105,20 +105,20 @@ pub enum Collected {
     Never,
 }
 
-/// A name, or a regular expression that finds names.
+/// A name, or a regular expression for names.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// The whole name, or its end from where a module, function or file begins in it.
+    /// The whole name, or a suffix that starts where a module, function or file name begins.
     Exact(String),
-    /// Any part of it.
+    /// Matches any part of the name.
     Regex(Regex),
 }
 
 impl Pattern {
-    /// `/regex/` or a name.
+    /// Parses `/regex/` or a name.
     ///
     /// # Errors
-    /// If the regular expression is not one.
+    /// If the regular expression is invalid.
     pub fn parse(text: &str) -> Result<Pattern, Error> {
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             Some(regex) if !regex.is_empty() => Regex::new(regex).map(Pattern::Regex),
@@ -126,7 +126,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a name is meant.
+    /// Whether a name matches.
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Pattern::Exact(exact) => is_end(name, exact) || is_end(&written(name), &written(exact)),
@@ -135,7 +135,7 @@ impl Pattern {
     }
 }
 
-/// Whether a text is a name, or its end from where a module, function or file begins in it.
+/// Whether `text` is the whole name, or a suffix that starts where a module, function or file name begins.
 fn is_end(name: &str, text: &str) -> bool {
     name.strip_suffix(text).is_some_and(|before| {
         let begins = before.ends_with("__") || before.ends_with(['.', '/']);
@@ -206,10 +206,11 @@ pub enum Place {
 }
 
 impl Filter {
-    /// More wanted places than this are not looked for at once.
+    /// The most `inside` conditions that can be tracked at once.
     pub const MAX_INSIDE: usize = 64;
 
-    /// Whether everything that is known of an object at its allocation, but for its stack, is wanted.
+    /// Whether an object satisfies all conditions that are known at its allocation, except those on its call
+    /// stack.
     #[inline]
     pub(crate) fn admits_alloc(&self, alloc: &Alloc<'_>, word_bytes: u64) -> bool {
         self.allocated.contains(&Time(alloc.time))
@@ -223,12 +224,12 @@ impl Filter {
             })
     }
 
-    /// Whether stacks decide.
+    /// Whether any condition is on call stacks.
     pub(crate) fn looks_at_stacks(&self) -> bool {
         !self.inside.is_empty() || !self.not_inside.is_empty()
     }
 
-    /// Whether nothing is left out. Functions may still be hidden.
+    /// Whether all objects are admitted. Functions may still be hidden.
     pub fn admits_all(&self) -> bool {
         let Filter {
             allocated,

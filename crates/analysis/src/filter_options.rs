@@ -1,4 +1,4 @@
-//! Filters as people write them: the options of the command line, the parameters of URLs.
+//! Filters in the form users write: command line options and URL parameters.
 
 use bactrian_trace::{DomainId, Source};
 use schemars::{JsonSchema, Schema};
@@ -68,7 +68,7 @@ pub enum ObjectHeap {
     External,
 }
 
-/// What help lists filters under.
+/// The heading of filters in the help.
 const HEADING: &str = "Filters (ranges are A..B, A.. or ..B, both ends included)";
 
 fn under_a_heading(schema: &mut Schema) {
@@ -81,10 +81,10 @@ fn under_a_heading(schema: &mut Schema) {
 }
 
 impl FilterOptions {
-    /// The filter they stand for.
+    /// The corresponding filter.
     ///
     /// # Errors
-    /// They contradict each other, or there are too many.
+    /// If they contradict each other, or there are too many.
     pub fn filter(&self) -> Result<Filter, QuestionError> {
         let mut live = Vec::new();
         live.extend(self.live_in.map(|range| Live::In(range.0)));
@@ -125,10 +125,10 @@ impl FilterOptions {
         })
     }
 
-    /// The same where places are told, and library code is not, unless it is asked for.
+    /// Likewise, for questions about sites: library code is hidden unless `raw` is set.
     ///
     /// # Errors
-    /// They contradict each other, or there are too many.
+    /// If they contradict each other, or there are too many.
     pub fn filter_with(&self, library: LibraryOptions) -> Result<Filter, QuestionError> {
         let mut filter = self.filter()?;
         filter.hidden.library = !library.raw;

@@ -1,7 +1,8 @@
-//! A flame graph as plain data: what a picture of stacks shows, and no more.
+//! Flame graphs as plain data: exactly what a picture of stacks shows.
 //!
-//! Frames are parallel lists, depth first, larger ones before smaller ones. What is too small to be seen is left out and
-//! counted, so that the answer follows what is shown and not the trace.
+//! Frames are parallel lists, depth first, larger siblings before smaller ones. Frames that are too small to
+//! be visible are omitted and counted, so that the size of the answer depends on what is shown, not on the
+//! trace.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Tex
 use crate::stack_tree::{StackId, StackTree};
 use crate::stacks_options::StacksOptions;
 
-/// Deeper calls are left out of trees around a function.
+/// Deeper calls are omitted from trees around a function.
 const MAX_LEVELS: usize = 400;
 
 /// Frames of a flame graph.
@@ -78,7 +79,7 @@ pub struct FlameQuestion {
     pub stacks: StacksOptions,
 }
 
-/// Frames with a smaller share are not seen, in percent.
+/// Frames with a smaller share, in percent, are too small to be visible.
 const MIN_SHARE: f64 = 0.05;
 
 impl Default for FlameQuestion {
@@ -223,7 +224,7 @@ pub enum FrameOrigin {
 }
 
 impl FlameLabel {
-    /// Of a label made at this detail.
+    /// The frame's label, made from a label of this grouping.
     pub fn new(label: &Label, by: By) -> FlameLabel {
         let is_named = !label.name.starts_with('[');
         let module = match by {
@@ -263,8 +264,8 @@ pub struct Around {
 }
 
 impl Flame {
-    /// Of the first measure of a profile: a stack and what goes on from it, without what has less than `min_share` of it.
-    /// `None` if there is no such stack.
+    /// The flame graph of a profile's first measure, from a stack downwards, without frames below `min_share`
+    /// of it. None if there is no such stack.
     pub fn new(profile: &Profile, at: usize, min_share: f64) -> Option<Flame> {
         let (tree, column) = (&*profile.tree, profile.first());
         let root = tree.id(at)?;
@@ -298,8 +299,8 @@ impl Flame {
         Some(flame)
     }
 
-    /// Of two profiles, by the labels of their stacks. Totals are those after, beside those before; what is small in both is
-    /// left out.
+    /// The flame graph of two profiles, whose stacks are matched by their labels. Totals are those of
+    /// `after`, beside those of `before`. Frames that are small in both are omitted.
     pub fn of_both(before: &Profile, after: &Profile, min_share: f64) -> Flame {
         let mut union = Union::default();
         let by = after.labels.by();
@@ -359,7 +360,7 @@ impl Flame {
         }
     }
 
-    /// Writes down frames, but for their sizes. The first label is that of the whole.
+    /// Writes the frames, except for their sizes. The first label is that of the root.
     fn draw(&mut self, tree: &StackTree, placed: &[Placed], label: impl Fn(LabelId) -> FlameLabel) {
         let mut known: HashMap<LabelId, u32> = HashMap::new();
         for &Placed { stack, parent, more } in placed {
@@ -377,11 +378,11 @@ impl Flame {
         }
     }
 
-    /// A call tree as frames.
+    /// Converts a call tree to frames.
     fn of_call_tree(tree: &CallTree, measure: Measure, by: By) -> Flame {
         let mut flame = Flame::empty(tree.all, measure);
         flame.path = vec![PathStep { id: 0, label: FlameLabel::whole().label.name }];
-        // The sum of nothing is minus zero.
+        // The sum of an empty iterator is minus zero; adding zero makes it positive.
         let total = tree.branches.iter().map(|branch| branch.total.value).sum::<f64>() + 0.0;
         flame.push(0, 0, (0.0, total), tree.left_out);
         let mut known: HashMap<&Label, u32> = HashMap::new();
@@ -409,7 +410,7 @@ impl Flame {
     }
 }
 
-/// What functions call and who calls them, without what has less than `min_share` of what goes through them.
+/// What functions call and who calls them, without frames below `min_share` of the functions' total.
 pub fn around(profile: &Profile, focus: &Pattern, min_share: f64) -> Around {
     let question = |direction, min_share, max_levels| TreeShape {
         direction,
@@ -417,7 +418,7 @@ pub fn around(profile: &Profile, focus: &Pattern, min_share: f64) -> Around {
         min_share,
         max_levels,
     };
-    // One level says how much it is.
+    // One level suffices for the functions' total.
     let share = call_tree(profile, &question(Direction::Callees, 0.0, 1)).share;
     let [callees, callers] = [Direction::Callees, Direction::Callers]
         .map(|direction| call_tree(profile, &question(direction, min_share * share, MAX_LEVELS)));
@@ -430,7 +431,7 @@ pub fn around(profile: &Profile, focus: &Pattern, min_share: f64) -> Around {
     }
 }
 
-/// The stacks of several profiles in one tree, by what their labels say.
+/// The stacks of several profiles in one tree, matched by their labels.
 #[derive(Default)]
 struct Union {
     tree: StackTree,
@@ -439,7 +440,7 @@ struct Union {
 }
 
 impl Union {
-    /// Takes in the stacks of a profile; says where they are.
+    /// Adds the stacks of a profile and returns where they are in the tree.
     fn take_in(&mut self, profile: &Profile, by: By) -> Vec<StackId> {
         let mut labels = Vec::with_capacity(profile.labels.len());
         for (_, label) in profile.labels.iter() {

@@ -1,4 +1,4 @@
-//! The distinct stacks that allocate most by themselves.
+//! The distinct call stacks that allocate most by themselves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::profile::Profile;
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::stacks_options::StacksOptions;
 
-/// Frames that are told of a stack; outer ones are left out.
+/// The most frames listed of a stack; outer ones are omitted.
 const MAX_FRAMES: usize = 200;
 
 /// A stack and what it allocates.
@@ -77,7 +77,7 @@ impl Question for HotPathsQuestion {
     }
 }
 
-/// The stacks that allocate most of the first measure.
+/// The stacks with the largest values of the first measure.
 pub fn hot_paths(profile: &Profile, window: &Rows) -> HotPaths {
     let (tree, column) = (&profile.tree, profile.first());
     let all = column.total();

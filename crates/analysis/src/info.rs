@@ -1,4 +1,4 @@
-//! What a trace is: the facts of its packet headers, and what a full read adds.
+//! Facts about a trace: from its packet headers, and from reading all events.
 
 use bactrian_trace::{
     Alloc, DomainId, Frames, Losses, Micros, ObjectId, Recorder, Source, TraceInfo,
@@ -195,7 +195,7 @@ impl Question for ContentsQuestion {
     }
 }
 
-/// The facts of the packet headers.
+/// The facts from the packet headers.
 pub fn info(trace: &TraceFile) -> Info {
     let index = trace.index();
     let about = trace.info();
@@ -222,7 +222,7 @@ pub fn info(trace: &TraceFile) -> Info {
     }
 }
 
-/// What a read of all events finds about the objects that `filter` admits.
+/// Facts about the objects that `filter` admits, from reading all events.
 pub fn contents(trace: &TraceFile, filter: &Filter) -> Contents {
     let mut count = Count::default();
     let outcome = pass::run(trace, &Selection::new(trace, filter), &mut count);
@@ -232,7 +232,7 @@ pub fn contents(trace: &TraceFile, filter: &Filter) -> Contents {
 }
 
 impl Contents {
-    /// From what was counted.
+    /// From counts.
     pub(crate) fn new(
         trace: &TraceFile,
         counts: &Counts,
@@ -253,14 +253,14 @@ impl Contents {
             peak_time: Time(peak.time),
             live_at_end: bytes.of_samples(counts.live),
             deepest_stack: counts.deepest_stack,
-            // Code 0 has a frame in every table.
+            // Every table has a frame for code 0.
             frames: frames.len() - 1,
             losses,
         }
     }
 }
 
-/// What there is of some objects.
+/// Counts of some objects.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Minor, major, external.
@@ -269,14 +269,14 @@ pub(crate) struct Counts {
     pub collections: u64,
     /// Sampled words.
     pub samples: u64,
-    /// Sampled words alive at the end.
+    /// Sampled words that are alive at the end.
     pub live: u64,
     pub objects: Tally,
     pub deepest_stack: usize,
 }
 
 impl Counts {
-    /// Adds what others have; the deepest stack is that of both.
+    /// Adds other counts; the deepest stack is the maximum.
     pub fn add(&mut self, other: &Counts) {
         let Counts { by_source, promotions, collections, samples, live, objects, .. } = other;
         self.by_source.iter_mut().zip(by_source).for_each(|(to, from)| *to += from);

@@ -1,8 +1,8 @@
-//! What frames are called: the names under which they are added up.
+//! Labels of frames: the names by which measures are summed.
 //!
-//! A physical frame stands for one or more source locations (more if functions were inlined into each
-//! other). A labelling turns each into a label, outermost first, at the detail that was asked for.
-//! Labels are numbers; each frame is looked at once.
+//! A physical frame stands for one or more source locations (several if functions were inlined). A labelling
+//! turns each location into a label, outermost first, in the requested detail. Labels are numbered; each
+//! frame is labelled once.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub enum By {
 }
 
 impl By {
-    /// For headings.
+    /// The heading.
     pub fn title(self) -> &'static str {
         match self {
             By::Site => "site",
@@ -49,15 +49,15 @@ impl By {
     }
 }
 
-/// What recorders write for a file that they do not know.
+/// What recorders write for an unknown file.
 const UNKNOWN_FILE: &str = "<unknown>";
 
-/// A label of a [`Labels`], numbered from 0.
+/// The number of a label in [`Labels`], from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
 
 impl LabelId {
-    /// Its place in arrays that hold something per label.
+    /// Its index in arrays with an element for each label.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -67,7 +67,7 @@ impl LabelId {
     }
 }
 
-/// The labels of one frame, in the order in which frames were labelled.
+/// The labels of one frame, as a range of `Labels::of_frames`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LabelSpan {
     start: u32,
@@ -100,17 +100,17 @@ fn as_written<S: serde::Serializer>(name: &str, s: S) -> Result<S::Ok, S::Error>
 }
 
 impl Label {
-    /// Stands for objects whose stack is unknown or hidden.
+    /// The label of objects whose stack is unknown or hidden.
     pub fn no_stack() -> Label {
         Label { name: "[no stack]".to_owned(), ..Label::default() }
     }
 
-    /// The name as people write it.
+    /// The name as written in the source.
     pub fn written(&self) -> Cow<'_, str> {
         written(&self.name)
     }
 
-    /// `List.map  list.ml:92` or just the name.
+    /// `List.map  list.ml:92`, or just the name.
     pub fn text(&self) -> String {
         let name = self.written();
         match (self.place(), self.columns) {
@@ -120,7 +120,7 @@ impl Label {
         }
     }
 
-    /// `list.ml:92`, of a site; a file alone if no line is known.
+    /// The location of a site, `list.ml:92`; only the file if the line is not known.
     pub fn place(&self) -> Option<String> {
         let file = self.file.as_ref()?;
         Some(self.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")))
@@ -133,16 +133,17 @@ pub struct Labels {
     by: By,
     hidden: Hidden,
     labels: IndexSet<Label>,
-    /// The labels of locations, as far as those are told apart; none if they are hidden. Most frames of a large trace are at
-    /// locations of others, and names take longer to compare than their numbers.
+    /// The labels of locations, with only the details that matter; None if hidden. Most frames of a large
+    /// trace share locations with others, and comparing names takes longer than comparing locations, which
+    /// are numbers.
     known: HashMap<Location, Option<LabelId>>,
-    /// For each frame that was asked for: where its labels are in `of_frames`.
+    /// For each labelled frame, its range in `of_frames`.
     frames: Vec<Option<LabelSpan>>,
     of_frames: Vec<LabelId>,
 }
 
 impl Labels {
-    /// A labelling at this detail that leaves out what is hidden.
+    /// A labelling in this detail, without what is hidden.
     pub fn new(by: By, hidden: &Hidden) -> Labels {
         Labels {
             by,
@@ -154,12 +155,12 @@ impl Labels {
         }
     }
 
-    /// What it tells apart.
+    /// The detail.
     pub fn by(&self) -> By {
         self.by
     }
 
-    /// How many labels there are so far.
+    /// The number of labels so far.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
@@ -179,14 +180,14 @@ impl Labels {
         self.labels.iter().enumerate().map(|(at, label)| (LabelId(at as u32), label))
     }
 
-    /// The labels of a frame, outermost first; none if all of it is hidden.
+    /// The labels of a frame, outermost first; empty if all of it is hidden.
     #[inline]
     pub fn of(&mut self, frame: FrameId, frames: &Frames) -> &[LabelId] {
         let span = self.span(frame, frames);
         self.in_span(span)
     }
 
-    /// Where the labels of a frame are kept.
+    /// The range of a frame's labels.
     #[inline]
     pub(crate) fn span(&mut self, frame: FrameId, frames: &Frames) -> LabelSpan {
         match self.frames.get(frame.index()) {
@@ -195,7 +196,7 @@ impl Labels {
         }
     }
 
-    /// The labels that are kept there.
+    /// The labels in a range.
     #[inline]
     pub(crate) fn in_span(&self, span: LabelSpan) -> &[LabelId] {
         &self.of_frames[span.start as usize..span.end as usize]
@@ -204,10 +205,10 @@ impl Labels {
     #[cold]
     fn label(&mut self, frame: FrameId, frames: &Frames) -> LabelSpan {
         let start = self.of_frames.len();
-        // An instruction is one, whatever was inlined into where it is.
+        // An instruction has one label, whatever was inlined at its location.
         let locations = match (self.by, frames.locations(frame)) {
             (By::Instruction, [.., last]) => std::slice::from_ref(last),
-            // What a function of C allocates counts for the line that calls it.
+            // What a C function allocates counts for the line that calls it.
             (By::Line, [lines @ .., c]) if c.line == 0 && !lines.is_empty() => lines,
             (_, all) => all,
         };
@@ -241,19 +242,19 @@ impl Labels {
         span
     }
 
-    /// What of a location decides its label, but for its instruction.
+    /// The details of a location that determine its label, except the instruction.
     fn told_apart(&self, location: Location) -> Location {
         match self.by {
             By::Site | By::Instruction => location,
             By::Line => Location { start_char: 0, end_char: 0, ..location },
-            // Whether there is a line at all decides what a file is called.
+            // Whether the line is known determines how a file is named.
             By::Function | By::File | By::Module => {
                 Location { line: location.line.min(1), start_char: 0, end_char: 0, ..location }
             }
         }
     }
 
-    /// The label of a location in a frame; none if it is hidden.
+    /// The label of a location in a frame; None if it is hidden.
     fn label_of(
         &mut self,
         frame: FrameId,
@@ -284,7 +285,7 @@ impl Labels {
             By::Module => module_of(function).to_owned(),
         };
         match self.by {
-            // Line 0 is no place: the function is of C, or was compiled without debug information.
+            // Line 0 means no location: a C function, or code compiled without debug information.
             By::Site | By::Instruction if location.line == 0 => Label {
                 name,
                 file: Some(file()).filter(|file| !file.is_empty()),
@@ -307,7 +308,7 @@ impl Labels {
     }
 }
 
-/// The line or file of a function that was compiled without debug information: as near as its name tells.
+/// The line or file of a function compiled without debug information, as far as its name determines it.
 fn without_place(by: By, function: &str) -> String {
     match (function.starts_with('['), by) {
         (true, _) => function.to_owned(),
@@ -316,7 +317,7 @@ fn without_place(by: By, function: &str) -> String {
     }
 }
 
-/// The compilation unit of a function: what is before the first dot.
+/// The compilation unit of a function: everything before the first dot.
 pub(crate) fn module_of(function: &str) -> &str {
     function.split_once('.').map_or(function, |(module, _)| module)
 }

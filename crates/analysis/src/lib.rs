@@ -1,15 +1,16 @@
-//! Questions to traces, heap snapshots and live numbers, answered in plain data. Those to snapshots are in [`heap`], those
-//! to live numbers in [`live`].
+//! Questions about traces, heap snapshots and live numbers, answered as plain data. Questions about snapshots
+//! are in [`heap`], those about live numbers in [`live`].
 //!
-//! A question is a [`Filter`] (which objects) and a [`Measure`] (what of them); most answers come from a
-//! [`Profile`], the measures of every distinct stack, which other modules add up by site or function
-//! ([`top`]), as a call tree ([`call_tree`]), against another trace ([`diff`]). Every number has its one
-//! definition here; views only show it.
+//! A question about a trace is a [`Filter`] (which objects) and a [`Measure`] (what to measure). Most answers
+//! are derived from a [`Profile`], the measures of every distinct stack, which other modules sum by site or
+//! function ([`top`]), turn into a call tree ([`call_tree`]), or compare with another trace ([`diff`]). Every
+//! number has its only definition here; views merely display it.
 //!
-//! Promises: memory follows the number of distinct stacks, one bit per object where its end matters, and
-//! the objects alive at a time where lifetimes or a timeline are asked for; never the number of events.
-//! Who asks often holds a trace in columns ([`TraceQuestions`]), which takes some bytes per object, within bounds.
-//! Estimates carry their error. What was lost in reading is in every answer.
+//! Guarantees: memory depends on the number of distinct stacks, one bit per object where its end matters, and
+//! the number of simultaneously live objects where lifetimes or a timeline are requested; never on the number
+//! of events. Callers with many questions keep the trace in columns ([`TraceQuestions`]), which takes some
+//! bytes per object, within a budget. Estimates carry their error. Every answer includes what was lost in
+//! reading.
 
 mod budget;
 mod by_type;
@@ -83,5 +84,5 @@ pub use trace_file::{Progress, TraceFile};
 pub use trace_questions::{Names, NamesQuestion, TraceQuestions};
 pub use under_way::{Cancelled, StepProgress, UnderWay, wait_until};
 
-/// Version of the JSON that `--json` prints, described in `docs/json.md`.
+/// The version of the JSON that `--json` prints, described in `docs/json.md`.
 pub const SCHEMA_VERSION: u32 = 2;

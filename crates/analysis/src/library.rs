@@ -1,8 +1,8 @@
-//! Code that is not the user's: primitives in C and the standard library.
+//! Code that is not the user's: C primitives and the standard library.
 //!
-//! A program that leaks strings leaks them in `caml_create_bytes`, called by `Bytes.create`; that is true and helps nobody. So
-//! what library code allocates counts to whoever called it, wherever places are told, unless all is wanted (`--raw`). The rule
-//! itself is [`is_library`].
+//! A program that leaks strings leaks them in `caml_create_bytes`, called by `Bytes.create`: true, but no
+//! help. So what library code allocates is attributed to its caller wherever allocation sites are reported,
+//! unless raw sites are requested (`--raw`). [`is_library`] is the rule.
 
 use bactrian_snapshot::{Location, StackId, Tables};
 pub use bactrian_trace::is_library;
@@ -17,7 +17,8 @@ pub struct LibraryOptions {
     pub raw: bool,
 }
 
-/// The place that allocated a block of a snapshot: the innermost that is not library code, if all is not wanted and there is one.
+/// The allocation site of a block in a snapshot: the innermost frame outside library code, or simply the
+/// innermost if `raw` is set or there is no other.
 pub(crate) fn place_of(tables: &Tables, stack: Option<StackId>, raw: bool) -> Option<Location> {
     let is_wanted = |place: &Location| {
         raw || !is_library(tables.names.get(place.function), tables.names.get(place.file))

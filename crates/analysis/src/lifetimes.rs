@@ -1,4 +1,4 @@
-//! How long objects live and how big they are, by where they are allocated.
+//! Lifetimes and sizes of objects, by allocation site.
 
 use bactrian_trace::{Alloc, DomainId, Frames, Losses, Micros, ObjectId};
 use schemars::JsonSchema;
@@ -15,10 +15,11 @@ use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Row
 use crate::selection::Selection;
 use crate::trace_file::TraceFile;
 
-/// Upper ends of the classes of lifetimes, in microseconds; what lives longer but dies is one more.
+/// Upper bounds of the lifetime classes, in microseconds. One more class is for longer lifetimes that end
+/// within the trace.
 pub const LIFETIME_CLASSES: [u64; 7] =
     [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-/// Upper ends of the classes of sizes, in words without header; bigger ones are one more.
+/// Upper bounds of the size classes, in words without header. One more class is for larger blocks.
 pub const SIZE_CLASSES: [u64; 6] = [2, 4, 16, 64, 256, 4096];
 
 const LIFETIMES: usize = LIFETIME_CLASSES.len() + 1;
@@ -169,7 +170,7 @@ pub fn lifetimes(trace: &TraceFile, filter: &Filter, by: By) -> Lifetimes {
 }
 
 impl Lifetimes {
-    /// From tallies of objects without a stack and of each label.
+    /// From the tallies of objects without a stack and of each label.
     pub(crate) fn new(
         trace: &TraceFile,
         labels: &Labels,
@@ -222,14 +223,14 @@ pub(crate) struct ClassSamples {
 }
 
 impl ClassSamples {
-    /// Counts an object of these classes, or one that does not die.
+    /// Adds an object; `lifetime` is None if it does not die.
     #[inline]
     pub fn count(&mut self, samples: u64, size: usize, lifetime: Option<usize>) {
         self.sizes[size] += samples;
         *lifetime.map_or(&mut self.never, |lifetime| &mut self.lifetimes[lifetime]) += samples;
     }
 
-    /// Adds what others have.
+    /// Adds other samples.
     pub fn add(&mut self, other: &ClassSamples) {
         let pairs = self.lifetimes.iter_mut().zip(&other.lifetimes);
         let pairs = pairs.chain(self.sizes.iter_mut().zip(&other.sizes));
@@ -242,7 +243,7 @@ impl Tallies {
         self.sizes.iter().fold(Tally::default(), |sum, &tally| sum + tally)
     }
 
-    /// Of so many sampled words in each class.
+    /// From the numbers of sampled words.
     pub fn of_samples(samples: &ClassSamples) -> Tallies {
         Tallies {
             lifetimes: samples.lifetimes.map(Tally::of_samples),
@@ -258,10 +259,10 @@ impl Tallies {
     }
 }
 
-/// The class of `value`: the first whose upper end is not below it.
+/// The class of `value`: the first whose upper bound is not below it.
 #[inline]
 fn class(value: u64, upper_ends: &[u64]) -> usize {
-    // They are few: looking at all of them is quicker than deciding which.
+    // There are few: comparing with all of them is faster than branching.
     upper_ends.iter().map(|&end| usize::from(end < value)).sum()
 }
 
@@ -281,7 +282,7 @@ pub(crate) fn lifetime_class(lifetime: Micros) -> usize {
 struct Object {
     born: Micros,
     samples: u64,
-    /// In `Count::tallies`.
+    /// An index into `Count::tallies`.
     place: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How much is alive now, and the most that ever was.
+//! The current and the highest live size.
 
 use bactrian_trace::{Alloc, DomainId, Frames, Micros, ObjectId};
 
@@ -6,7 +6,7 @@ use crate::objects::LiveTable;
 use crate::pass::Visitor;
 use crate::selection::Peak;
 
-/// Counts the sampled words of objects between birth and death.
+/// Counts the sampled words of objects from allocation to collection.
 #[derive(Debug, Default)]
 pub(crate) struct LiveCount {
     alive: LiveTable<u64>,
@@ -24,7 +24,7 @@ impl LiveCount {
         }
     }
 
-    /// Whether the object was one of those counted.
+    /// Returns whether the object was counted.
     #[inline]
     pub fn died(&mut self, id: ObjectId) -> bool {
         let samples = self.alive.remove(id);
@@ -36,7 +36,7 @@ impl LiveCount {
         self.alive.get_mut(id).is_some()
     }
 
-    /// Sampled words alive now.
+    /// The sampled words that are alive now.
     pub fn live(&self) -> u64 {
         self.live
     }

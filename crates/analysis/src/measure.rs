@@ -1,4 +1,4 @@
-//! What is measured of the wanted objects.
+//! What is measured of the admitted objects.
 
 use bactrian_trace::Alloc;
 use schemars::JsonSchema;
@@ -56,7 +56,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The measure it names. Whether a trace keeps little ([`keeps_little`]) is asked only if it matters.
+    /// The measure with this name. `keeps_little` (see [`keeps_little`]) is called only if it matters.
     pub fn measure(self, keeps_little: impl FnOnce() -> bool) -> Measure {
         match self {
             Metric::Kept if keeps_little() => Measure::bytes(Of::LiveAtPeak),
@@ -70,15 +70,16 @@ impl Metric {
     }
 }
 
-/// Less than this share of the peak is little to be there in the end.
+/// A live size below this fraction of the peak counts as little.
 const LITTLE: f64 = 0.1;
 
-/// Whether a program frees nearly all before its trace ends: then what is there at the peak says more.
+/// Whether a program frees nearly everything before its trace ends: then the objects alive at the peak say
+/// more than those alive at the end.
 pub fn keeps_little(trace: &TraceFile) -> bool {
     ends_with_little(&timeline(trace, &Filter::default(), 1))
 }
 
-/// The same, of live bytes over time.
+/// Likewise, from live bytes over time.
 pub(crate) fn ends_with_little(all: &Timeline) -> bool {
     all.points.last().is_some_and(|end| end.live.value < LITTLE * all.peak.value)
 }
@@ -93,17 +94,17 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Bytes of these objects.
+    /// The bytes of these objects.
     pub fn bytes(of: Of) -> Measure {
         Measure { unit: Unit::Bytes, of }
     }
 
-    /// Number of these objects.
+    /// The number of these objects.
     pub fn objects(of: Of) -> Measure {
         Measure { unit: Unit::Objects, of }
     }
 
-    /// How its tallies scale to estimates for this trace.
+    /// How tallies scale to estimates for this trace.
     pub fn scale(self, trace: &TraceFile) -> Scale {
         match self.unit {
             Unit::Bytes => trace.bytes_scale(),
@@ -111,13 +112,13 @@ impl Measure {
         }
     }
 
-    /// The same, with what one should know of it: the collector may not have found yet what is dead.
+    /// The title with a caveat: the collector may not have found all dead objects yet.
     pub fn long_title(self) -> String {
         let more = if self.of == Of::LiveAtEnd { " (or not collected yet)" } else { "" };
         format!("{}{more}", self.title())
     }
 
-    /// For people: `bytes allocated`, `objects live at the peak`.
+    /// The title for people: `bytes allocated`, `objects live at the peak`.
     pub fn title(self) -> String {
         let unit = match self.unit {
             Unit::Bytes => "bytes",
@@ -133,7 +134,7 @@ impl Measure {
     }
 }
 
-/// Measures made ready for a pass: which objects count is found out beforehand.
+/// Measures prepared for a pass: which objects count is determined beforehand.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     measures: Vec<(Measure, usize)>,
@@ -176,7 +177,7 @@ impl Gauge {
         Subset { of, by_end: end.map(|end| selection.narrowed(trace, end)) }
     }
 
-    /// Calls `add` with the number of each measure that the object counts for, and its weight per sample.
+    /// Calls `add` with the index of each measure for which the object counts, and its weight per sample.
     #[inline]
     pub fn weigh(&self, alloc: &Alloc<'_>, mut add: impl FnMut(usize, f64)) {
         for (at, (measure, subset)) in self.measures.iter().enumerate() {
@@ -188,14 +189,14 @@ impl Gauge {
     }
 }
 
-/// What one sample of the object stands for, before scaling. A block of `n` words and a header is sampled
-/// `n + 1` times as often as one word.
+/// The unscaled weight of one sample of the object. A block of `n` words and a header is sampled `n + 1`
+/// times as often as a single word.
 #[inline]
 pub(crate) fn weight(unit: Unit, alloc: &Alloc<'_>) -> f64 {
     weight_of(unit, alloc.length.0)
 }
 
-/// The same, of a block of so many words without its header.
+/// Likewise, for a block of this many words without the header.
 #[inline]
 pub(crate) fn weight_of(unit: Unit, words: u64) -> f64 {
     match unit {

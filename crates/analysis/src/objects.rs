@@ -1,14 +1,14 @@
-//! Tables of sampled objects by id: sets, and maps of those alive.
+//! Tables of sampled objects by id: sets, and maps of live objects.
 //!
-//! Ids are dense in sound traces and anything in hostile ones. Both tables are made of small pages that
-//! are found by indexing while ids are dense, and by hashing otherwise, so that memory follows the
-//! number of objects and never the size of their numbers.
+//! Ids are dense in sound traces and arbitrary in hostile ones. Both tables consist of small pages that are
+//! found by index while ids are dense, and by hashing otherwise. So memory depends on the number of objects
+//! and never on the size of their ids.
 
 use std::collections::HashMap;
 
 use bactrian_trace::ObjectId;
 
-/// Ids per page, as one word of bits.
+/// Ids per page: one 64-bit word has a bit for each.
 const PAGE: u64 = 64;
 
 fn split(id: ObjectId) -> (u64, u32) {
@@ -20,7 +20,7 @@ fn split(id: ObjectId) -> (u64, u32) {
 struct Pages<P> {
     dense: Vec<Option<P>>,
     sparse: HashMap<u64, P>,
-    /// Pages that were ever made.
+    /// The number of pages ever created.
     made: usize,
 }
 
@@ -51,7 +51,7 @@ impl<P> Pages<P> {
 
     #[inline]
     fn get_or_insert(&mut self, page: u64, new: impl FnOnce() -> P) -> &mut P {
-        // The table that is indexed may have no more than four places for each page.
+        // The indexed table may have at most four slots per page.
         let reach = self.made * 4 + 1024;
         match usize::try_from(page) {
             Ok(at) if at < reach && !self.sparse.contains_key(&page) => {
@@ -102,7 +102,7 @@ impl ObjectSet {
         self.pages.get(page).is_some_and(|bits| bits >> bit & 1 != 0)
     }
 
-    /// Adds all of `other`.
+    /// Adds all objects of `other`.
     pub fn unite(&mut self, other: ObjectSet) {
         let dense = other.pages.dense.into_iter().enumerate();
         let dense = dense.filter_map(|(page, bits)| Some((page as u64, bits?)));
@@ -111,7 +111,7 @@ impl ObjectSet {
         }
     }
 
-    /// Keeps only what is also in `other`.
+    /// Removes all objects that are not in `other`.
     pub fn intersect(&mut self, other: &ObjectSet) {
         let dense = self.pages.dense.iter_mut().enumerate();
         let dense = dense.filter_map(|(page, bits)| Some((page as u64, bits.as_mut()?)));
@@ -122,10 +122,10 @@ impl ObjectSet {
     }
 }
 
-/// Something remembered of each object for as long as it lives.
+/// A map from live objects to values.
 ///
-/// A page goes when its last object dies. So that a few survivors do not hold many pages, nearly empty
-/// pages are swept into a hash table each time their number has doubled.
+/// A page is freed when its last object dies. So that a few survivors do not hold many pages, nearly empty
+/// pages are swept into a hash table each time the number of pages has doubled.
 #[derive(Debug)]
 pub(crate) struct LiveTable<T> {
     pages: Pages<Box<LivePage<T>>>,
@@ -140,7 +140,7 @@ struct LivePage<T> {
     items: [T; PAGE as usize],
 }
 
-/// Pages with no more objects than this are swept.
+/// Pages with at most this many objects are swept.
 const NEARLY_EMPTY: u32 = 8;
 
 impl<T: Copy + Default> Default for LiveTable<T> {
@@ -196,7 +196,7 @@ impl<T: Copy + Default> LiveTable<T> {
         if self.survivors.is_empty() { None } else { self.survivors.remove(&id.0) }
     }
 
-    /// What is remembered of each object that still lives.
+    /// The values of the objects that are still alive.
     pub fn into_items(self) -> impl Iterator<Item = T> {
         let dense = self.pages.dense.into_iter().flatten();
         let pages = dense.chain(self.pages.sparse.into_values());

@@ -1,7 +1,7 @@
-//! Work for all processors, in pieces that are large enough to be told apart.
+//! Parallel work in coarse pieces.
 //!
-//! Rayon compiles its machinery anew for each use of it, which was an eighth of what this crate made the compiler do.
-//! Here it is compiled once: the pieces are known to it by number only.
+//! Rayon's generic code is compiled anew for each use, which was an eighth of this crate's compile time. Here
+//! it is compiled once: it knows the pieces by number only.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,13 +9,13 @@ use rayon::prelude::*;
 
 use crate::under_way::Step;
 
-/// Pieces that are worked on, and as many that are done, for each thread.
+/// Per thread, the number of pieces in progress, and as many finished ones.
 const BATCH: usize = 4;
 
-/// Elements that are worth a piece of their own.
+/// The fewest elements worth a piece of their own.
 const LEAST: usize = 256;
 
-/// Does all of it, in any order.
+/// Executes all pieces, in any order.
 fn each(pieces: usize, step: &Step, work: &(dyn Fn(usize) + Sync)) {
     (0..pieces).into_par_iter().with_max_len(1).for_each(|piece| {
         step.check();
@@ -24,7 +24,7 @@ fn each(pieces: usize, step: &Step, work: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// What becomes of each piece, in their order.
+/// The results of all pieces, in order.
 pub(crate) fn map<P: Sync, T: Send>(pieces: &[P], work: impl Fn(&P) -> T + Sync) -> Vec<T> {
     map_in(&Step::of(pieces.len()), pieces, work)
 }
@@ -41,8 +41,8 @@ fn map_in<P: Sync, T: Send>(step: &Step, pieces: &[P], work: impl Fn(&P) -> T + 
         .collect()
 }
 
-/// What becomes of each piece is taken in their order, by this thread, while others work on the next. Few of them are in memory at
-/// once.
+/// Passes the results to `then` in order, on this thread, while other threads compute the next ones. Only few
+/// results are in memory at once.
 pub(crate) fn map_then<P: Sync, T: Send>(
     pieces: &[P],
     work: impl Fn(&P) -> T + Sync,
@@ -64,7 +64,7 @@ pub(crate) fn map_then<P: Sync, T: Send>(
     }
 }
 
-/// Fills a slice, a piece at a time; each is told the number of its first element.
+/// Fills a slice in pieces; `work` gets the index of a piece's first element.
 pub(crate) fn fill<T: Send>(slice: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
     let size = slice.len().div_ceil(BATCH * rayon::current_num_threads()).max(LEAST);
     let pieces: Vec<_> = slice.chunks_mut(size).map(Mutex::new).collect();

@@ -1,4 +1,4 @@
-//! One pass over a trace: every event read once, wanted objects handed to a visitor.
+//! A pass over a trace: reads every event once and hands the admitted objects to a visitor.
 
 use std::ops::ControlFlow;
 
@@ -10,12 +10,12 @@ use crate::stack_walk::{Along, StackWalks};
 use crate::trace_file::TraceFile;
 use crate::under_way::Step;
 
-/// Allocations between two looks at the progress display.
+/// The number of allocations between two progress reports.
 const PROGRESS_EVERY: u32 = 1 << 16;
 
-/// What is done with the events of a pass.
+/// What a pass does with events.
 pub trait Visitor {
-    /// Whether stacks have to be decoded.
+    /// Whether stacks must be decoded.
     fn wants_stacks(&self) -> bool {
         false
     }
@@ -25,25 +25,25 @@ pub trait Visitor {
         true
     }
 
-    /// Whether nothing that can still come matters any more.
+    /// Whether no later event matters.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// A wanted object was allocated.
+    /// An admitted object was allocated.
     fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames);
 
-    /// An object that is not wanted was allocated.
+    /// An object that is not admitted was allocated.
     fn leave_out(&mut self, _alloc: &Alloc<'_>) {}
 
-    /// An object was promoted, wanted or not.
+    /// An object was promoted, admitted or not.
     fn promote(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId, _frames: &Frames) {}
 
-    /// An object was collected, wanted or not.
+    /// An object was collected, admitted or not.
     fn collect(&mut self, _time: Micros, _domain: DomainId, _id: ObjectId, _frames: &Frames) {}
 }
 
-/// What a pass leaves behind.
+/// The result of a pass.
 #[derive(Debug)]
 pub struct Outcome {
     /// The frames of the trace.
@@ -52,14 +52,14 @@ pub struct Outcome {
     pub losses: Losses,
 }
 
-/// Reads `trace` and hands what `selection` admits to `visitor`.
+/// Reads `trace` and hands the objects that `selection` admits to `visitor`.
 pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor) -> Outcome {
     let filter = &selection.filter;
     let mut stack_filter = StackFilter::new(filter);
     let with_stacks = visitor.wants_stacks() || stack_filter.is_some();
     let mut reader = trace.reader(if with_stacks { Stacks::Decode } else { Stacks::Skip });
     let word_bytes = trace.info().word_bytes();
-    // After this, no object is wanted.
+    // Objects allocated later are not admitted.
     let last = filter.allocated.to.filter(|_| !visitor.wants_ends());
     let everything = filter.admits_all() && selection.by_end.is_none();
     let mut allocations = 0u32;
@@ -97,25 +97,25 @@ pub fn run(trace: &TraceFile, selection: &Selection, visitor: &mut impl Visitor)
     Outcome { frames: reader.into_frames(), losses }
 }
 
-/// Decides which stacks have inside them what a filter wants, and nothing it does not want.
+/// Decides which stacks contain everything that a filter requires, and nothing that it excludes.
 struct StackFilter<'f> {
     walks: StackWalks<Inside>,
     conditions: Conditions<'f>,
 }
 
-/// What a filter says of stacks.
+/// A filter's conditions on stacks.
 pub(crate) struct Conditions<'f> {
     filter: &'f Filter,
-    /// The bits of all wanted places.
+    /// The bits of all required places.
     all: u64,
-    /// For each frame met so far, what it is by itself.
+    /// For each frame seen so far, the conditions that it satisfies by itself.
     frames: Vec<Option<Inside>>,
 }
 
-/// What a stack has inside it so far.
+/// The conditions that a stack satisfies up to a frame.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Inside {
-    /// A bit for each wanted place.
+    /// A bit for each required place.
     wanted: u64,
     unwanted: bool,
 }
@@ -139,13 +139,13 @@ impl<'f> Conditions<'f> {
         Conditions { filter, all, frames: Vec::new() }
     }
 
-    /// Whether a stack that has this inside it is wanted.
+    /// Whether a stack that satisfies these conditions is admitted.
     pub fn are_met(&self, inside: Inside) -> bool {
         inside.wanted == self.all && !inside.unwanted
     }
 }
 
-/// Wanted places past the 64th share a bit; [`Filter::MAX_INSIDE`] keeps that from happening.
+/// Places beyond the 64th would share a bit; [`Filter::MAX_INSIDE`] prevents that.
 fn bit(place: usize) -> u64 {
     1 << place.min(63)
 }
@@ -182,7 +182,7 @@ impl Place {
     }
 }
 
-/// A file is meant by its whole name or by its last part.
+/// A file matches by its whole name or by its last path component.
 fn file_matches(pattern: &Pattern, file: &str) -> bool {
     pattern.matches(file) || file.rsplit_once('/').is_some_and(|(_, last)| pattern.matches(last))
 }

@@ -1,21 +1,21 @@
-//! Which stacks of a tree a flame graph shows: those that are large enough to be seen.
+//! Selects the stacks that are large enough to be visible in a flame graph.
 
 use crate::stack_tree::{StackId, StackTree};
 
-/// More frames than this are no picture: smaller ones are left out then.
+/// The most frames in a picture; beyond it, smaller frames are omitted.
 const MAX_FRAMES: usize = 20_000;
 
 /// A stack that is shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
     pub stack: StackId,
-    /// Place of its caller.
+    /// The index of its caller.
     pub parent: u32,
-    /// How many children are not shown.
+    /// The number of children that are not shown.
     pub more: u32,
 }
 
-/// The stacks that are shown, depth first, larger ones before smaller ones.
+/// The stacks to show, depth first, larger siblings first.
 pub(crate) fn placed(
     tree: &StackTree,
     root: StackId,
@@ -27,11 +27,11 @@ pub(crate) fn placed(
     if kept.stacks.len() > MAX_FRAMES {
         let mut sizes: Vec<_> = kept.stacks.iter().map(|&(stack, _)| size(stack)).collect();
         sizes.sort_unstable_by(|a, b| b.total_cmp(a));
-        // Of equal ones, all or none.
+        // Of equal frames, all or none.
         least = sizes[MAX_FRAMES].next_up();
         kept = Kept::of(tree, root, least, &size);
     }
-    // Children of each, as a list that begins with the last one met.
+    // The children of each stack.
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); kept.stacks.len()];
     for (place, &(_, parent)) in kept.stacks.iter().enumerate().skip(1) {
         children[parent as usize].push(place as u32);
@@ -51,7 +51,7 @@ pub(crate) fn placed(
 
 /// Stacks that are large enough, callers first.
 struct Kept {
-    /// With the places of their callers.
+    /// With the indices of their callers.
     stacks: Vec<(StackId, u32)>,
     more: Vec<u32>,
 }
@@ -61,7 +61,7 @@ impl Kept {
         let mut kept = Kept { stacks: vec![(root, 0)], more: vec![0] };
         let mut places: Vec<Option<u32>> = vec![None; tree.len()];
         places[root.index()] = Some(0);
-        // What goes on from a stack comes after it.
+        // Descendants of a stack come after it.
         for stack in tree.ids().skip(root.index()) {
             let Some(parent) = places[tree.parent(stack).index()].filter(|_| stack != root) else {
                 continue;

@@ -1,4 +1,4 @@
-//! How much of what was allocated by each distinct stack.
+//! Profiles: measures by distinct call stack.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::selection::{Peak, Selection};
 use crate::stack_tree::{Recursion, StackId, StackTree, TreeBuilder};
 use crate::trace_file::TraceFile;
 
-/// A measure taken of each stack, by itself: not of the stacks that go on from it.
+/// A measure of each stack itself, without the stacks that continue it.
 #[derive(Debug)]
 pub struct Column {
-    /// What was measured.
+    /// The measure.
     pub measure: Measure,
     scale: Scale,
     tallies: Vec<Tally>,
@@ -27,17 +27,17 @@ impl Column {
         Column { measure, scale, tallies }
     }
 
-    /// What the stack allocated itself.
+    /// The tally of a stack itself.
     pub fn own(&self, stack: StackId) -> Tally {
         self.tallies.get(stack.index()).copied().unwrap_or_default()
     }
 
-    /// Everything.
+    /// The total of all stacks.
     pub fn total(&self) -> Tally {
         self.tallies.iter().fold(Tally::default(), |sum, &tally| sum + tally)
     }
 
-    /// What each stack allocated with all that go on from it.
+    /// The tally of each stack including its continuations.
     pub fn totals(&self, tree: &StackTree) -> Vec<Tally> {
         let mut totals = self.tallies.clone();
         totals.resize(tree.len(), Tally::default());
@@ -60,23 +60,23 @@ impl Column {
 pub struct Profile {
     /// The stacks.
     pub tree: Arc<StackTree>,
-    /// What they are made of.
+    /// The labels of their frames.
     pub labels: Arc<Labels>,
-    /// What was measured, in the order asked for.
+    /// The measures, in the requested order.
     pub columns: Vec<Column>,
-    /// The peak, if a measure or the filter asked for it.
+    /// The peak, if a measure or the filter refers to it.
     pub peak: Option<Peak>,
     /// What could not be read.
     pub losses: Losses,
 }
 
 impl Profile {
-    /// Takes measures of the objects that `filter` admits, for stacks of this detail.
+    /// Measures the objects that `filter` admits, by stacks with labels of this detail.
     pub fn new(trace: &TraceFile, filter: &Filter, by: By, measures: &[Measure]) -> Profile {
         Profile::with(trace, filter, by, Recursion::Keep, measures)
     }
 
-    /// The same, with a choice of what to do with recursion.
+    /// Likewise, with a choice of how to treat recursion.
     pub fn with(
         trace: &TraceFile,
         filter: &Filter,
@@ -109,8 +109,8 @@ impl Profile {
         }
     }
 
-    /// Adds what stacks with less than this share of every measure allocate to their callers, so that
-    /// what is written of the profile stays in proportion to what it tells. Totals stay as they are.
+    /// Attributes stacks with less than this share of every measure to their callers, so that the size of an
+    /// exported profile is proportional to its information. Totals do not change.
     #[must_use]
     pub fn pruned(self, min_share: f64) -> Profile {
         let totals: Vec<_> = self.columns.iter().map(|column| column.totals(&self.tree)).collect();
@@ -125,7 +125,7 @@ impl Profile {
         let mut places = vec![StackId::ROOT; self.tree.len()];
         for stack in self.tree.ids() {
             let parent = places[self.tree.parent(stack).index()];
-            // Parts of a small stack are no larger, so its parent in the new tree is its own.
+            // Stacks that continue a small stack are no larger, so a large stack's parent is large too.
             let place =
                 if large(stack) { tree.child(parent, self.tree.label(stack)) } else { parent };
             places[stack.index()] = place;
@@ -149,7 +149,7 @@ impl Profile {
 struct TakeMeasures {
     gauge: Gauge,
     builder: TreeBuilder,
-    /// For each measure, by stack.
+    /// For each measure, tallies by stack.
     tallies: Vec<Vec<Tally>>,
 }
 
@@ -164,7 +164,7 @@ impl Visitor for TakeMeasures {
 
     #[inline]
     fn alloc(&mut self, alloc: &Alloc<'_>, frames: &Frames) {
-        // An object that counts for nothing need not have its stack in the tree.
+        // An object that counts for no measure need not have its stack in the tree.
         let mut stack = None;
         self.gauge.weigh(alloc, |column, weight| {
             let at = stack.get_or_insert_with(|| self.builder.find(alloc, frames)).index();

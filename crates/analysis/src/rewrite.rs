@@ -1,4 +1,5 @@
-//! A trace written anew: another version, fewer samples, a window of time, only some objects, no names.
+//! Rewrites a trace: in another version, with fewer samples, a window of time, only some objects, or without
+//! names.
 
 use std::io::{self, Write};
 
@@ -13,23 +14,23 @@ use crate::pass::{self, Visitor};
 use crate::selection::Selection;
 use crate::trace_file::TraceFile;
 
-/// What to change. The default changes nothing but what cannot be kept: ids are given anew.
+/// The changes to make. The default changes nothing except object ids, which cannot be kept.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Format version to write; the trace's own if it can be written.
+    /// The format version to write; None for the trace's own, if it can be written.
     pub version: Option<u16>,
-    /// Sampling rate to come down to, and what to draw lots with.
+    /// The sampling rate to reduce to, and the seed of the random choice.
     pub subsample: Option<(f64, u64)>,
-    /// Only objects that this admits.
+    /// Keep only objects that this filter admits.
     pub filter: Filter,
-    /// No events after this.
+    /// Omit later events.
     pub until: Option<Micros>,
-    /// Leave out names of functions, files, program and machine, and the context.
+    /// Omit the names of functions, files, program and host, and the context.
     pub strip_names: bool,
 }
 
 impl Changes {
-    /// Whether nothing is to be changed.
+    /// Whether nothing is changed.
     pub fn change_nothing(&self) -> bool {
         let Changes { version, subsample, filter, until, strip_names } = self;
         version.is_none()
@@ -43,9 +44,9 @@ impl Changes {
 /// What was written.
 #[derive(Debug)]
 pub struct Rewritten {
-    /// Sampled allocations.
+    /// The number of sampled allocations.
     pub allocations: u64,
-    /// Promotions and collections.
+    /// The number of promotions and collections.
     pub ends: u64,
     /// What could not be read.
     pub losses: Losses,
@@ -54,7 +55,7 @@ pub struct Rewritten {
 /// Writes `trace` to `out` with `changes`.
 ///
 /// # Errors
-/// If `out` does not take the bytes.
+/// If writing to `out` fails.
 pub fn rewrite(trace: &TraceFile, changes: &Changes, out: impl Write) -> io::Result<Rewritten> {
     let selection = Selection::new(trace, &changes.filter);
     let mut info = trace.info().clone();
@@ -93,7 +94,7 @@ pub fn rewrite(trace: &TraceFile, changes: &Changes, out: impl Write) -> io::Res
     Ok(Rewritten { allocations, ends, losses: outcome.losses })
 }
 
-/// The names of a table of frames, or none.
+/// The names in a table of frames, or none.
 struct NamesOf<'a> {
     frames: Option<&'a Frames>,
 }
@@ -114,7 +115,7 @@ struct Writing<W> {
     lots: Option<Lots>,
     until: Option<Micros>,
     strip_names: bool,
-    /// Versions before 3 know one domain.
+    /// Set for versions before 3, which have a single domain.
     single_domain: bool,
     new_ids: LiveTable<ObjectId>,
     codes: Vec<u64>,
@@ -204,13 +205,13 @@ impl Lots {
         ((z ^ z >> 31) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How many of `samples` are kept.
+    /// How many of `samples` to keep.
     fn draw(&mut self, samples: u64) -> u64 {
         const MANY: u64 = 10_000;
         if samples <= MANY {
             return (0..samples).filter(|_| self.uniform() < self.share).count() as u64;
         }
-        // Of many, the normal distribution tells (Box and Muller), so that one huge block costs nothing.
+        // For many samples, the normal approximation (Box and Muller), so that one huge block costs nothing.
         let (radius, angle) = (self.uniform().max(1e-300), self.uniform() * std::f64::consts::TAU);
         let normal = (-2.0 * radius.ln()).sqrt() * angle.cos();
         let mean = samples as f64 * self.share;

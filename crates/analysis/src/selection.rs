@@ -1,7 +1,7 @@
-//! A filter made ready for a pass over the trace.
+//! A filter prepared for a pass over a trace.
 //!
-//! What depends on an object's end is decided beforehand, by a pass that does not decode stacks and
-//! notes one bit per object. `live at peak` needs a pass before that one, to find the peak.
+//! Conditions on an object's end are decided beforehand, by a pass that does not decode stacks and records
+//! one bit per object. `live at peak` needs another pass before that one, to find the peak.
 
 use bactrian_trace::{Alloc, DomainId, Frames, Micros, ObjectId};
 
@@ -12,28 +12,28 @@ use crate::pass::{self, Visitor};
 use crate::trace_file::TraceFile;
 use crate::units::{Between, Time};
 
-/// Objects that are wanted.
+/// The admitted objects.
 #[derive(Debug, Default)]
 pub struct Selection {
     pub(crate) filter: Filter,
-    /// Those whose end is as wanted, if that matters.
+    /// The objects whose end satisfies the conditions; None if there are no such conditions.
     pub(crate) by_end: Option<ObjectSet>,
     peak: Option<Peak>,
 }
 
-/// The moment when the selected objects together take most memory.
+/// The moment at which the selected objects together take most memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peak {
-    /// When.
+    /// The time.
     pub time: Micros,
-    /// Sampled words alive then.
+    /// The sampled words that are alive at that moment.
     pub samples: u64,
-    /// The object whose allocation made it: many events can have the same time.
+    /// The object whose allocation caused the peak: many events can have the same time.
     pub object: ObjectId,
 }
 
 impl Selection {
-    /// Makes `filter` ready for passes over `trace`.
+    /// Prepares `filter` for passes over `trace`.
     pub fn new(trace: &TraceFile, filter: &Filter) -> Selection {
         let mut filter = filter.clone();
         let wants_peak = filter.live.contains(&Live::AtPeak);
@@ -51,12 +51,12 @@ impl Selection {
         selection
     }
 
-    /// The peak that `live at peak` found, if the filter asked for it.
+    /// The peak found for `live at peak`; None if the filter does not refer to it.
     pub fn peak(&self) -> Option<Peak> {
         self.peak
     }
 
-    /// The objects whose end is as this selection wants and also as `end` says.
+    /// The objects whose end satisfies the conditions of this selection and also `end`.
     pub(crate) fn narrowed(&self, trace: &TraceFile, end: End) -> ObjectSet {
         let mut ends = Ends { end, ..Ends::default() };
         pass::run(trace, &Selection::default(), &mut ends);
@@ -68,23 +68,23 @@ impl Selection {
     }
 }
 
-/// Finds when the selected objects take most memory.
+/// Finds the moment at which the selected objects take most memory.
 pub fn find_peak(trace: &TraceFile, selection: &Selection) -> Peak {
     let mut count = LiveCount::default();
     pass::run(trace, selection, &mut count);
     count.peak()
 }
 
-/// Conditions on what becomes of an object.
+/// Conditions on the end of an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct End {
-    /// Collected after this moment, or never.
+    /// Collected after this time, or never.
     after: Option<Micros>,
     collected: Option<Between<Time>>,
     never: bool,
     lifetime: Between<Time>,
     promoted: bool,
-    /// Alive when this object has just been allocated.
+    /// Alive right after this object was allocated.
     alive_at: Option<ObjectId>,
 }
 
@@ -145,7 +145,7 @@ impl End {
     }
 }
 
-/// Notes the objects that end as wanted.
+/// Records the objects whose end satisfies the conditions.
 #[derive(Default)]
 struct Ends {
     end: End,

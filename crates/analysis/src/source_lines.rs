@@ -1,4 +1,4 @@
-//! Source files: which lines of them allocate, and where they are.
+//! Source files: where they are, and which lines allocate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -69,9 +69,9 @@ pub struct LineNumbers {
     pub total: Estimate,
 }
 
-/// Lines before and after the one that was asked for.
+/// The number of lines shown before and after the requested line.
 const AROUND: usize = 20;
-/// Longer lines are cut.
+/// Longer lines are cut, in characters.
 const LONGEST_LINE: usize = 500;
 
 impl Question for SourceQuestion {
@@ -121,7 +121,7 @@ impl Question for SourceQuestion {
 }
 
 impl SourceQuestion {
-    /// Where the file is. Whatever a trace does not name is nobody's business.
+    /// Finds the file. Only files named in the trace may be read.
     fn find(&self, evidence: &dyn Evidence) -> Result<Option<PathBuf>, QuestionError> {
         let trace = evidence.trace(self.file)?;
         let program = info(trace.trace()).program;
@@ -132,7 +132,7 @@ impl SourceQuestion {
     }
 }
 
-/// What lines of a file allocate, themselves and with all they call, by their numbers; from rows by line.
+/// What the lines of a file allocate, self and total, by line number; from rows by line.
 pub fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimate)> {
     let place = |row: &Row| {
         let (file, line) = row.label.name.rsplit_once(':')?;
@@ -142,8 +142,8 @@ pub fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimat
     let same_name = |file: &Path| file.file_name() == source.file_name();
     let named: BTreeSet<_> =
         places.iter().map(|place| &place.0).filter(|file| same_name(file)).collect();
-    // The compiler was told another path than we are. If the end of one is the other, it is the same file; if not, it
-    // still is if no other file has its name.
+    // The compiler may have been given a different path. It is the same file if one path is a suffix of the
+    // other, or if no other file in the trace has its name.
     let is_it = |file: &PathBuf| {
         let suffix = are_same(source, file);
         suffix || named.len() == 1 && named.contains(file)
@@ -152,7 +152,7 @@ pub fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimat
     wanted.map(|(_, line, own, total)| (*line, (*own, *total))).collect()
 }
 
-/// Whether the end of one path is the other.
+/// Whether one path is a suffix of the other.
 fn are_same(one: &Path, other: &Path) -> bool {
     let clean =
         |path: &Path| path.components().filter(|c| c.as_os_str() != ".").collect::<PathBuf>();
@@ -160,15 +160,16 @@ fn are_same(one: &Path, other: &Path) -> bool {
     one.ends_with(&other) || other.ends_with(&one)
 }
 
-/// How files of programs end. No other file of a disk is source code, whatever a trace says.
+/// Extensions of OCaml, Reason and C sources. Other files are never read, whatever a trace says.
 const ENDINGS: [&str; 9] = ["ml", "mli", "mll", "mly", "re", "rei", "eliom", "c", "h"];
 /// Larger files are not written by people.
 const MOST_BYTES: u64 = 16 << 20;
-/// How far above a program its sources are looked for: `_build/default/bin/main.exe` is of `bin/main.ml`.
+/// How many directories above a program are searched for its sources: `_build/default/bin/main.exe` belongs
+/// to `bin/main.ml`.
 const LEVELS: usize = 6;
 
-/// Finds a source file that a trace names: where the name says, from here, from beside the trace, from a folder around the
-/// program, or in the standard library that is installed here.
+/// Finds a source file named in a trace: by its path, from the current directory, from the trace's directory,
+/// from a directory above the program, or in the installed standard library.
 pub fn find_source(named: &str, trace: &Path, program: &Path) -> Option<PathBuf> {
     let named = Path::new(named);
     let ending = named.extension().and_then(|ending| ending.to_str());
@@ -218,7 +219,7 @@ mod tests {
         let list = find("list.ml").expect("the compiler that tests use comes with its sources");
         assert!(std::fs::read_to_string(&list).expect("a file").contains("let rec"));
         assert!(standard_library::note_on(&list).expect("a note").contains("installed here"));
-        // Whatever a trace names, nothing but sources of the library is read there.
+        // Whatever a trace names, only library sources are read there.
         assert_eq!(find("../../../etc/passwd"), None);
         assert_eq!(find("no_such_module.ml"), None);
     }

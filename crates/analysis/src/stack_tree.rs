@@ -1,8 +1,8 @@
-//! The tree of all stacks: one node for each distinct path of labels from the outermost in.
+//! The tree of all stacks: one node for each distinct path of labels from the outermost frame inwards.
 //!
-//! A stack is a node, and a node is a number. Nodes are made in the order in which stacks first appear,
-//! so what is used together lies together. Children hang in a short chain on their parent, because most
-//! have few; those of a crowded parent are found by hashing, so that no file can make the chains long.
+//! A stack is a node, and a node is a number. Nodes are created in the order in which stacks first appear, so
+//! that nodes used together are adjacent. The children of a node are in a short linked list, because most
+//! nodes have few; those of a crowded parent are found by hashing, so that no file can make the lists long.
 
 use std::collections::HashMap;
 
@@ -19,35 +19,35 @@ impl StackId {
     /// The empty stack.
     pub const ROOT: StackId = StackId(0);
 
-    /// Its place in arrays that hold something per stack.
+    /// Its index in arrays with an element for each stack.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// More distinct stacks than this are not told apart: about 1 GB, and as much for each measure of them.
+/// The most distinct stacks: about 1 GB, and as much again for each measure.
 const MAX_STACKS: usize = 64 << 20;
-/// Small files may have this many, larger ones one more for each byte. Real traces have one for three
-/// bytes or fewer; a hostile one could have a hundred for each byte.
+/// The limit is this number plus the size of the file in bytes. Real traces have at most one stack per three
+/// bytes; a hostile one could have a hundred per byte.
 const FREE_STACKS: usize = 1 << 20;
-/// Children that hang in a chain; further ones are hashed.
+/// The longest list of children; further children are hashed.
 const MAX_CHAIN: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: StackId,
     label: LabelId,
-    /// Root stands for none in both.
+    /// `ROOT` stands for none in both.
     first_child: StackId,
     next_sibling: StackId,
 }
 
-/// What to do with a function that calls itself.
+/// How to treat recursive calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recursion {
     /// Every call is a step of the stack.
     Keep,
-    /// Calls of itself, one directly in the other, are one step.
+    /// Directly nested calls of the same function are merged.
     Fold,
 }
 
@@ -72,7 +72,7 @@ impl StackTree {
         StackTree::with_capacity_limit(bytes.saturating_add(FREE_STACKS).min(MAX_STACKS))
     }
 
-    /// The same for so many stacks at most.
+    /// Likewise, with at most this many stacks.
     pub(crate) fn with_room_for(self, stacks: usize) -> StackTree {
         StackTree { capacity: self.capacity.min(stacks), ..self }
     }
@@ -87,27 +87,28 @@ impl StackTree {
         StackTree { nodes: vec![root], crowded: HashMap::new(), capacity, cut: 0 }
     }
 
-    /// How many distinct stacks there are, the empty one included.
+    /// The number of distinct stacks, including the empty one.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Never: the empty stack is always there.
+    /// Always false: the empty stack exists.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// How often a frame found no room; its stack then counts for the part of it that did.
+    /// How often a frame was dropped because the tree was full; its stack then counts for the part without
+    /// it.
     pub fn cut(&self) -> u64 {
         self.cut
     }
 
-    /// All stacks, parents before children, without the empty one.
+    /// All stacks except the empty one, parents before children.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = StackId> + use<> {
         (1..self.nodes.len() as u32).map(StackId)
     }
 
-    /// The stack with this place, if there is one.
+    /// The stack with this index, if there is one.
     pub fn id(&self, place: usize) -> Option<StackId> {
         (place < self.nodes.len()).then_some(StackId(place as u32))
     }
@@ -117,7 +118,7 @@ impl StackTree {
         self.nodes[stack.index()].parent
     }
 
-    /// The innermost label. The empty stack has none; what it returns means nothing.
+    /// The innermost label. Meaningless for the empty stack.
     pub fn label(&self, stack: StackId) -> LabelId {
         self.nodes[stack.index()].label
     }
@@ -133,7 +134,7 @@ impl StackTree {
         })
     }
 
-    /// The stack `parent` with `label` inside it; `parent` itself if that is new and there is no room.
+    /// The stack `parent` extended by `label`; `parent` itself if that is new and the tree is full.
     #[inline]
     pub(crate) fn child(&mut self, parent: StackId, label: LabelId) -> StackId {
         let mut at = self.nodes[parent.index()].first_child;
@@ -167,7 +168,7 @@ impl StackTree {
         new
     }
 
-    /// The stack `outer` with these labels inside it.
+    /// The stack `outer` extended by these labels.
     #[inline]
     pub(crate) fn inwards(
         &mut self,
@@ -194,7 +195,7 @@ impl StackTree {
     }
 }
 
-/// Places the stacks of a trace in a tree, as they come.
+/// Inserts the stacks of a trace into a tree, in order.
 #[derive(Debug)]
 pub(crate) struct TreeBuilder {
     walks: StackWalks<StackId>,

@@ -1,20 +1,20 @@
-//! Following the stacks of a domain from one allocation to the next.
+//! Follows the stacks of a domain from one allocation to the next.
 //!
-//! The trace says how many outer frames a stack shares with the one before it. A walk keeps something
-//! for each frame of the last stack it was shown (a node of a tree, a count, a verdict) and only
-//! touches what changed. Stacks that are not wanted are not shown; the walk notes how much they kept.
+//! The trace says how many outer frames a stack shares with the previous one. A walk keeps an item for each
+//! frame of the last visited stack (a tree node, a count, a verdict) and only touches what changed. Skipped
+//! stacks are not visited; the walk records how many frames they kept.
 
 use bactrian_trace::{Alloc, DomainId, FrameId, Frames};
 
-/// What is kept for each frame of a stack.
+/// What to keep for each frame of a stack.
 pub(crate) trait Along {
-    /// One frame's worth.
+    /// The item of one frame.
     type Item: Copy;
 
-    /// What follows is about the stacks of this domain.
+    /// The following calls concern the stacks of this domain.
     fn at_domain(&mut self, _domain: usize) {}
 
-    /// A frame is entered from the frame whose item is `outer`; none if it is the outermost.
+    /// A frame is entered from the frame with the item `outer`; None for the outermost.
     fn enter(&mut self, outer: Option<Self::Item>, frame: FrameId, frames: &Frames) -> Self::Item;
 
     /// A frame is left, innermost first.
@@ -30,7 +30,7 @@ pub(crate) struct StackWalks<T> {
 #[derive(Clone, Debug)]
 struct StackWalk<T> {
     items: Vec<T>,
-    /// How many of them all stacks since the last one shown have kept.
+    /// How many of them all stacks since the last visited one have kept.
     kept: usize,
 }
 
@@ -50,14 +50,14 @@ impl<T: Copy> StackWalks<T> {
         &mut self.domains[at]
     }
 
-    /// Passes over a stack.
+    /// Skips a stack.
     #[inline]
     pub fn leave_out(&mut self, alloc: &Alloc<'_>) {
         let walk = self.domain(alloc.domain);
         walk.kept = walk.kept.min(alloc.common_prefix);
     }
 
-    /// Goes to a stack and returns what is kept for its frames, outermost first.
+    /// Visits a stack and returns the items of its frames, outermost first.
     #[inline]
     pub fn go_to<A: Along<Item = T>>(
         &mut self,
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use bactrian_trace::{Micros, ObjectId, Source, Words};
 
-    /// Keeps the frames themselves and logs comings and goings.
+    /// Keeps the frames themselves, and logs enters and leaves.
     #[derive(Default)]
     struct Log(Vec<i64>);
 
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(std::mem::take(&mut log.0), [1, 2, 3]);
         walks.go_to(&alloc(&[ids[0], ids[1], ids[4]], 2), &frames, &mut log);
         assert_eq!(std::mem::take(&mut log.0), [-3, 5]);
-        // A stack that kept one frame is left out; the next shares three frames with that one.
+        // A stack that kept one frame is skipped; the next shares three frames with it.
         walks.leave_out(&alloc(&[], 1));
         let now = walks.go_to(&alloc(&[ids[0], ids[6], ids[7]], 3), &frames, &mut log);
         assert_eq!(now, [ids[0], ids[6], ids[7]]);

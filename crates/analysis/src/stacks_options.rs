@@ -1,4 +1,4 @@
-//! Parameters that several questions to traces share.
+//! Parameters shared by several questions about traces.
 
 use std::sync::Arc;
 
@@ -42,12 +42,12 @@ pub struct StacksOptions {
 }
 
 impl StacksOptions {
-    /// What to do with a function that calls itself.
+    /// How to treat recursive calls.
     pub fn recursion(&self) -> Recursion {
         if self.recursion { Recursion::Keep } else { Recursion::Fold }
     }
 
-    /// The stacks of a trace, with sentences that belong to them.
+    /// The profile of a trace, with its notes.
     pub(crate) fn profile(
         &self,
         trace: &TraceQuestions,
@@ -64,7 +64,7 @@ impl StacksOptions {
         Ok(Measured { profile, filter, notes })
     }
 
-    /// The same, of the trace with this number.
+    /// Likewise, for the trace with this number.
     pub(crate) fn of(
         &self,
         evidence: &dyn Evidence,
@@ -77,7 +77,7 @@ impl StacksOptions {
     }
 }
 
-/// Stacks that were measured.
+/// A profile, with the filter and the notes.
 pub(crate) struct Measured {
     pub profile: Profile,
     pub filter: Filter,

@@ -1,10 +1,10 @@
-//! The standard library that is installed here, whose sources traces name without a folder.
+//! The installed standard library, whose sources are named in traces without a directory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Where the compiler that is found first keeps it.
+/// The library directory of the first compiler found.
 pub(crate) fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let ask = |(program, arguments): (&str, &[&str])| {
@@ -17,7 +17,7 @@ pub(crate) fn folder() -> Option<&'static Path> {
     FOLDER.get_or_init(|| ways.into_iter().find_map(ask)?.canonicalize().ok()).as_deref()
 }
 
-/// What is to be said of a source file that is of it: nothing tells of which version the program's library is.
+/// The note on a source file of the library: its version may differ from the program's.
 pub(crate) fn note_on(source: &Path) -> Option<String> {
     let is_of_library = source.starts_with(folder()?);
     is_of_library.then(|| {

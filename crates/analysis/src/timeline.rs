@@ -46,14 +46,14 @@ pub struct Timeline {
 pub(crate) struct Intervals {
     begin: u64,
     duration: u64,
-    /// At least one.
+    /// At least 1.
     pub count: usize,
-    /// Whether what comes later belongs to the last.
+    /// Whether later events belong to the last interval.
     open: bool,
 }
 
 impl Intervals {
-    /// Of the whole trace, or of a part of it.
+    /// Divides the whole trace, or a part of it.
     pub fn new(trace: &TraceFile, count: usize, window: Between<Time>) -> Intervals {
         let begin = window.from.map_or(0, |from| from.0.0);
         let end = window.to.map_or(trace.index().duration().0, |to| to.0.0);
@@ -61,19 +61,20 @@ impl Intervals {
         Intervals { begin, duration, count: count.max(1), open }
     }
 
-    /// When they begin.
+    /// The start of the first interval.
     pub fn begin(&self) -> Micros {
         Micros(self.begin)
     }
 
-    /// When an interval ends: the next begins there.
+    /// The end of an interval, where the next begins.
     pub fn end(&self, interval: usize) -> Micros {
         let ends = (interval as u128 + 1) * u128::from(self.duration);
         let ends = ends.div_ceil(self.count as u128) as u64;
         Micros(self.begin.saturating_add(ends))
     }
 
-    /// The first moment that belongs to no interval, if there is one. The last takes in its end.
+    /// The first moment after the last interval; None if the last interval is open. The last interval
+    /// includes its end.
     pub fn after(&self) -> Option<Micros> {
         (!self.open).then(|| Micros(self.end(self.count - 1).0.saturating_add(1)))
     }
@@ -97,7 +98,7 @@ pub struct TimelineQuestion {
     pub filter: FilterOptions,
 }
 
-/// Points in time, unless another number is asked for.
+/// The default number of points.
 const POINTS: usize = 200;
 
 /// Live bytes over time.
@@ -135,7 +136,7 @@ pub fn timeline(trace: &TraceFile, filter: &Filter, intervals: usize) -> Timelin
     timeline_in(trace, filter, intervals, Between::default())
 }
 
-/// Measures live bytes in equal intervals of a part of the trace. The peak is that of the whole.
+/// Measures live bytes in equal intervals of a part of the trace. The peak is that of the whole trace.
 pub fn timeline_in(
     trace: &TraceFile,
     filter: &Filter,
@@ -158,7 +159,7 @@ pub fn timeline_in(
 }
 
 impl Timeline {
-    /// From what was counted in each interval.
+    /// From the counts of each interval.
     pub(crate) fn new(
         trace: &TraceFile,
         intervals: Intervals,
@@ -193,15 +194,15 @@ pub(crate) struct Samples {
 struct Count {
     intervals: Intervals,
     samples: Vec<Samples>,
-    /// The interval that events now fall into.
+    /// The current interval.
     now: usize,
     live: LiveCount,
-    /// The last interval has ended.
+    /// Whether the last interval has ended.
     is_over: bool,
 }
 
 impl Count {
-    /// Closes the intervals that end at `time` or before, but for the last, which takes in the end.
+    /// Closes the intervals that end at or before `time`, except the last, which includes its end.
     fn go_to(&mut self, time: Micros) {
         while self.now + 1 < self.samples.len() && self.intervals.end(self.now) <= time {
             self.close();
@@ -229,7 +230,7 @@ impl Visitor for Count {
         self.live.born(alloc);
         let samples = &mut self.samples[self.now];
         if alloc.time < self.intervals.begin() {
-            // The first interval begins with what is alive then.
+            // The first interval starts with what is alive at its beginning.
             samples.max = self.live.live();
         } else if !self.is_over {
             samples.allocated = samples.allocated.saturating_add(alloc.samples);

@@ -1,9 +1,9 @@
-//! Which sites, functions, files or modules allocate or keep most: self and total.
+//! The sites, functions, files or modules that allocate or retain most: self and total.
 //!
-//! `self` is what a label allocates as the innermost of a stack, `total` what is allocated by stacks that
-//! have it anywhere, counted once however often it recurs. Totals are found without a tree of stacks and
-//! without walking whole stacks: a running sum of all weight is kept, and when a label comes onto the
-//! stack it notes the sum; when it leaves, what the sum has grown by is its share.
+//! `self` is what is allocated with a label as the innermost of the stack, `total` what is allocated with the
+//! label anywhere on the stack, counted once however often it recurs. Totals are computed without a tree of
+//! stacks and without walking whole stacks: a running sum of all weight is kept; a label records this sum
+//! when it is pushed on the stack, and the growth until it is popped is its total.
 
 use std::collections::HashMap;
 
@@ -38,20 +38,20 @@ pub struct Row {
     pub total: Estimate,
 }
 
-/// A measure by site, function, file or module, largest first.
+/// A measure by site, function, file or module, the largest first.
 #[derive(Debug)]
 pub struct Top {
-    /// What is told apart.
+    /// The grouping.
     pub by: By,
-    /// What was measured.
+    /// The measure.
     pub measure: Measure,
-    /// Everything together.
+    /// The total.
     pub all: Estimate,
-    /// The estimate for what was never sampled: zero, up to what can hide from sampling.
+    /// The estimate for labels that were never sampled: zero, with an upper bound for what sampling can miss.
     pub none: Estimate,
-    /// Every label, by self, then by total.
+    /// Every label, sorted by self, then by total.
     pub rows: Vec<Row>,
-    /// The peak, if it was asked for.
+    /// The peak, if the measure or the filter refers to it.
     pub peak: Option<Peak>,
     /// What could not be read.
     pub losses: Losses,
@@ -180,7 +180,7 @@ impl Question for TopQuestion {
     }
 }
 
-/// Answers the question by a pass.
+/// Computes the measure in a pass.
 pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top {
     let selection = Selection::new(trace, filter);
     let gauge = Gauge::new(trace, &selection, &[measure]);
@@ -195,18 +195,18 @@ pub fn top(trace: &TraceFile, filter: &Filter, by: By, measure: Measure) -> Top 
     Top::new(&labels, &sums, measure, measure.scale(trace), gauge.peak, outcome.losses)
 }
 
-/// A measure added up by label.
+/// A measure summed by label.
 #[derive(Debug, Default)]
 pub(crate) struct OfLabels {
     pub all: Tally,
     /// Self and total.
     pub of_labels: Vec<(Tally, Tally)>,
-    /// What has no stack, or one that is hidden.
+    /// Objects without a stack, or with a hidden one.
     pub no_stack: Tally,
 }
 
 impl Top {
-    /// Makes rows of sums.
+    /// Converts sums to rows.
     pub(crate) fn new(
         labels: &Labels,
         sums: &OfLabels,
@@ -215,7 +215,7 @@ impl Top {
         peak: Option<Peak>,
         losses: Losses,
     ) -> Top {
-        // Most labels of a large trace have nothing of what a filter wants.
+        // Most labels of a large trace have no admitted objects.
         let rows = labels.iter().filter_map(|(id, label)| {
             let (own, total) = sums.of_labels.get(id.index()).copied().unwrap_or_default();
             let is_there = !total.is_zero();
@@ -273,29 +273,30 @@ impl Visitor for Adding {
     }
 }
 
-/// The first so many domains to come keep an array of labels each; others share a hash table.
+/// The number of domains, in order of appearance, with an array of labels each; the others share a hash
+/// table.
 const DENSE_DOMAINS: usize = 64;
 
 struct Sums {
     labels: Labels,
-    /// Places of domains, in the order in which they came.
+    /// Indices of domains, in order of appearance.
     places: HashMap<usize, usize>,
-    /// The number and the place of the domain that is dealt with.
+    /// The number and the index of the current domain.
     number: usize,
     domain: usize,
-    /// All weight so far, of each domain.
+    /// The running sum of each domain.
     running: Vec<Tally>,
-    /// Labels on the stack of each of the first domains ...
+    /// Labels on the stacks of the first domains ...
     dense: Vec<Vec<OnStack>>,
     /// ... and of the others.
     sparse: HashMap<(usize, LabelId), OnStack>,
     /// Self and total.
     of_labels: Vec<(Tally, Tally)>,
-    /// What has no stack, or one that is hidden.
+    /// Objects without a stack, or with a hidden one.
     no_stack: Tally,
 }
 
-/// How often a label is on a stack, and the running sum when it came.
+/// How often a label is on the stack, and the running sum when it was pushed.
 #[derive(Clone, Copy, Default)]
 struct OnStack {
     times: u32,
@@ -311,7 +312,7 @@ impl OnStack {
         self.times += 1;
     }
 
-    /// What was added while it was there, if this was the last of it.
+    /// The growth of the sum since the push, if this was the last occurrence.
     #[inline]
     fn go(&mut self, now: Tally) -> Option<Tally> {
         self.times -= 1;
@@ -337,7 +338,7 @@ impl Sums {
     #[inline]
     fn add(&mut self, stack: &[LabelSpan], samples: u64, weight: f64) {
         self.running[self.domain].count(samples, weight);
-        // Where the innermost frames are hidden, the next outer one stands for them.
+        // Where the innermost frames are hidden, the innermost visible one replaces them.
         let innermost = stack.iter().rev().find_map(|&span| self.labels.in_span(span).last());
         match innermost {
             Some(label) => self.of_labels[label.index()].0.count(samples, weight),
@@ -345,7 +346,7 @@ impl Sums {
         }
     }
 
-    /// Room for labels that are new.
+    /// Allocates space for new labels.
     #[cold]
     fn make_room(&mut self) {
         let labels = self.labels.len();

@@ -1,4 +1,4 @@
-//! An opened trace: its bytes, its index, and who wants to know how far reading has come.
+//! An open trace: its bytes, its index, and a callback for progress.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use bactrian_trace::{Index, Input, Micros, Parts, Reader, Stacks, TraceInfo};
 
 use crate::estimate::Scale;
 
-/// Told now and then what share of the trace has been read, 0 to 1.
+/// Called occasionally with the fraction of the trace that was read, from 0 to 1.
 pub type Progress = Box<dyn Fn(f64) + Send + Sync>;
 
 /// A trace that is open for questions.
@@ -15,7 +15,7 @@ pub struct TraceFile {
     input: Input,
     index: Index,
     progress: Option<Progress>,
-    /// The share that is read, as bits.
+    /// The fraction that was read, as bits.
     read: AtomicU64,
 }
 
@@ -28,7 +28,7 @@ impl TraceFile {
         TraceFile::new(Input::open(path)?)
     }
 
-    /// Takes a trace from memory.
+    /// Opens a trace in memory.
     ///
     /// # Errors
     /// If it is not a trace.
@@ -37,7 +37,7 @@ impl TraceFile {
         Ok(TraceFile { input, index, progress: None, read: AtomicU64::new(0) })
     }
 
-    /// Calls `progress` now and then during long reads.
+    /// Calls `progress` occasionally during long reads.
     #[must_use]
     pub fn with_progress(mut self, progress: Progress) -> TraceFile {
         self.progress = Some(progress);
@@ -49,12 +49,12 @@ impl TraceFile {
         &self.index
     }
 
-    /// The file as it is.
+    /// The bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         &self.input
     }
 
-    /// The facts about the run.
+    /// Facts about the run.
     pub fn info(&self) -> &TraceInfo {
         self.index.info()
     }
@@ -64,7 +64,7 @@ impl TraceFile {
         Reader::new(&self.input, &self.index, stacks)
     }
 
-    /// The same in parts that can be read at the same time, without stacks, if it is sound.
+    /// The trace in parts that can be read in parallel, without stacks; None if it is not sound.
     pub fn parts(&self) -> Option<Parts<'_>> {
         Parts::of(&self.input, &self.index)
     }
@@ -82,7 +82,7 @@ impl TraceFile {
         Scale::of_blocks(info.sample_rate).with_heaviest(info.heaviest_sample())
     }
 
-    /// Reading has come to the events of this time: to this share.
+    /// Reports that reading has reached this time, and returns the fraction that was read.
     pub(crate) fn report_progress(&self, time: Micros) -> f64 {
         let share = (time.seconds() / self.index.duration().seconds().max(1e-6)).min(1.0);
         self.read.store(share.to_bits(), Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl TraceFile {
         share
     }
 
-    /// What share of the trace those have read that read it now, or did last.
+    /// The progress of the current or last read.
     pub(crate) fn share_read(&self) -> f64 {
         f64::from_bits(self.read.load(Ordering::Relaxed))
     }

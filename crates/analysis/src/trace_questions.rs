@@ -1,8 +1,9 @@
-//! One trace and many questions: what a server holds.
+//! One trace and many questions: what a server keeps.
 //!
-//! The trace is read into tables in the background, if there is memory for them; otherwise, and for odd traces, every
-//! question is a pass. Answers are the same. What was found for the last few filters is kept, so that another measure or
-//! another detail of the same objects costs little. Everything may be asked from many threads at once.
+//! The trace is read into tables in the background if there is enough memory; otherwise, and for odd traces,
+//! every question is a pass. The answers are the same. Results for the last few filters are cached, so that
+//! another measure or another detail of the same objects costs little. All methods may be called from many
+//! threads at once.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -33,7 +34,7 @@ use crate::trace_table::{
 use crate::under_way::wait_until;
 use crate::units::{Between, Time, show_count};
 
-/// A trace that is asked again and again.
+/// A trace for repeated questions.
 #[derive(Debug)]
 pub struct TraceQuestions {
     trace: Arc<TraceFile>,
@@ -44,7 +45,7 @@ pub struct TraceQuestions {
     timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
     tops: Recent<(Filter, By, Measure), Top>,
     names: OnceLock<Names>,
-    /// What the tables may take.
+    /// The memory granted for the tables.
     _grant: Option<Arc<Grant>>,
 }
 
@@ -67,7 +68,7 @@ pub struct NamesQuestion {
     pub prefix: String,
 }
 
-/// So many names complete what is written.
+/// The most names offered as completions.
 const COMPLETIONS: usize = 20;
 
 impl Question for NamesQuestion {
@@ -81,26 +82,27 @@ impl Question for NamesQuestion {
     }
 }
 
-/// Filters whose objects are kept.
+/// The number of filters whose objects are cached.
 const KEPT_FILTERS: usize = 6;
-/// Labellings that are kept.
+/// The number of cached labellings.
 const KEPT_LABELLINGS: usize = 4;
-/// Timelines that are kept: that of everything is asked for with each filter.
+/// The number of cached timelines: with each filter, the timeline of all objects is requested as well.
 const KEPT_TIMELINES: usize = 12;
-/// Tables that are kept: they are looked at page by page, in several orders.
+/// The number of cached tables, which are read page by page and in several orders.
 const KEPT_TOPS: usize = 4;
-/// The share of available memory that the tables of all open traces may have together.
+/// The fraction of available memory for the tables of all open traces together.
 const MEMORY_SHARE: f64 = 0.4;
 static TABLES: Budget = Budget::new();
 
 impl TraceQuestions {
-    /// Begins to read the trace into memory, if it fits into what the machine can spare.
+    /// Starts to read the trace into memory, if it fits into what the machine can spare.
     pub fn new(trace: Arc<TraceFile>) -> TraceQuestions {
         let all = || (available_memory().unwrap_or(1 << 30) as f64 * MEMORY_SHARE) as u64;
         TraceQuestions::granted(trace, Arc::new(TABLES.grant(all)))
     }
 
-    /// For one question: it is answered by a pass over the file, which takes less than reading it into memory.
+    /// For a single question, answered by a pass over the file, which takes less time than reading it into
+    /// memory.
     pub fn once(trace: TraceFile) -> TraceQuestions {
         let questions = TraceQuestions::unread(Arc::new(trace));
         let _ = questions.lives.set(Err(NoTable::AskedOnce));
@@ -108,18 +110,18 @@ impl TraceQuestions {
         questions
     }
 
-    /// Begins to read the trace into memory if it takes no more than so many bytes.
+    /// Starts to read the trace into memory if it takes at most `bytes`.
     pub fn with_memory(trace: Arc<TraceFile>, bytes: u64) -> TraceQuestions {
         TraceQuestions::granted(trace, Arc::new(Grant::of(bytes)))
     }
 
-    /// The same with a part of a budget; what is not needed of it is given back.
+    /// Likewise, with a share of a budget; what is not needed is returned.
     fn granted(trace: Arc<TraceFile>, grant: Arc<Grant>) -> TraceQuestions {
         let questions =
             TraceQuestions { _grant: Some(grant.clone()), ..TraceQuestions::unread(trace) };
         let objects = trace_table::memory_for_objects(&questions.trace);
         let left = grant.bytes().checked_sub(objects);
-        // A few stacks always find room.
+        // A few stacks always fit.
         match left.map(|left| left / BYTES_PER_STACK).filter(|&stacks| stacks > 1000) {
             None => {
                 grant.shrink_to(0);
@@ -132,8 +134,8 @@ impl TraceQuestions {
                 let (trace, slot) = (questions.trace.clone(), questions.origins.clone());
                 let first = questions.lives.clone();
                 fill(slot, move || {
-                    // Timelines need no stacks and are looked at first. With few processors, one of which a browser
-                    // wants, they would come much later if both were read at once.
+                    // Timelines need no stacks and are viewed first. With few processors, one of which the
+                    // browser uses, they would be much later if both tables were read at once.
                     if thread::available_parallelism().is_ok_and(|processors| processors.get() <= 2)
                     {
                         first.wait();
@@ -173,12 +175,12 @@ impl TraceQuestions {
         self.wait(&self.origins);
     }
 
-    /// Waits for what is being read, unless nobody wants the answer any more.
+    /// Waits for a table that is being read, unless the question is cancelled.
     fn wait<'s, T>(&self, slot: &'s OnceLock<T>) -> &'s T {
         wait_until(|| slot.get(), || self.trace.share_read())
     }
 
-    /// Why questions take as long as reading the file, if it is known that they do.
+    /// Why questions take as long as reading the file, if they do.
     pub fn why_slow(&self) -> Option<String> {
         let why = match (self.lives.get(), self.origins.get()) {
             (Some(Err(NoTable::AskedOnce)), _) => return None,
@@ -191,7 +193,7 @@ impl TraceQuestions {
         Some(format!("every question reads the whole trace: {why}"))
     }
 
-    /// What has to be said with an answer of which this was found.
+    /// The notes for an answer with this result.
     pub fn notes(&self, filter: &Filter, found: Option<&Estimate>) -> Vec<String> {
         let mut notes: Vec<String> = self.why_slow().into_iter().collect();
         if found.is_some_and(|found| found.value <= 0.0) && !filter.admits_all() {
@@ -201,7 +203,7 @@ impl TraceQuestions {
         notes
     }
 
-    /// What a filter by stacks cannot know.
+    /// A note on stacks that were truncated during recording, for filters on stacks.
     fn cut_stacks(&self) -> Option<String> {
         let Recorder { capped_stacks, depth, .. } = Recorder::parse(&self.trace.info().context)?;
         (capped_stacks > 0).then(|| {
@@ -213,12 +215,12 @@ impl TraceQuestions {
         })
     }
 
-    /// Whether nearly all is freed before the trace ends.
+    /// Whether nearly everything is freed before the trace ends.
     pub fn keeps_little(&self) -> bool {
         ends_with_little(&self.timeline(&Filter::default(), 1, Between::default()))
     }
 
-    /// Live bytes in equal intervals of the trace, or of a part of it.
+    /// Live bytes in equal intervals of the trace or of a part of it.
     pub fn timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
         let wanted = Filter { hidden: Hidden::default(), ..filter.clone() };
         let found = self
@@ -229,7 +231,7 @@ impl TraceQuestions {
 
     fn find_timeline(&self, filter: &Filter, intervals: usize, window: Between<Time>) -> Timeline {
         let by_pass = || timeline_in(&self.trace, filter, intervals, window);
-        // Without stacks, it can be answered while those are still being read.
+        // Without conditions on stacks, this can be answered while stacks are still being read.
         let Ok(lives) = self.wait(&self.lives) else { return by_pass() };
         let losses = match filter.looks_at_stacks() {
             true => match self.tables() {
@@ -268,7 +270,7 @@ impl TraceQuestions {
         )
     }
 
-    /// Measures of every distinct stack. Stacks without any of the wanted objects may be among them.
+    /// Measures by distinct stack. Some stacks may have no admitted objects.
     pub fn profile(
         &self,
         filter: &Filter,
@@ -294,7 +296,7 @@ impl TraceQuestions {
         }
     }
 
-    /// Lifetimes and sizes of the wanted objects.
+    /// Lifetimes and sizes of the admitted objects.
     pub fn lifetimes(&self, filter: &Filter, by: By) -> Lifetimes {
         let Some(tables) = self.tables() else {
             return lifetimes(&self.trace, filter, by);
@@ -307,7 +309,7 @@ impl TraceQuestions {
         Lifetimes::new(&self.trace, &labelling.labels, &tallies, losses)
     }
 
-    /// What there is of the wanted objects.
+    /// Facts about the admitted objects.
     pub fn contents(&self, filter: &Filter) -> Contents {
         let Some(tables) = self.tables() else { return contents(&self.trace, filter) };
         let Tables { lives, origins } = tables;
@@ -317,7 +319,8 @@ impl TraceQuestions {
         Contents::new(&self.trace, &counts, peak, origins.frames(), origins.losses.clone())
     }
 
-    /// Names that go on from what somebody has written, or have it inside: those that allocate most first.
+    /// Names that start with or contain `written`: those that allocate most first, names that start with it
+    /// before the others.
     pub fn names(&self, written: &str, most: usize) -> Names {
         let all = self.names.get_or_init(|| {
             let names = |by| {
@@ -344,7 +347,7 @@ impl TraceQuestions {
                     Some((!begins, name))
                 })
                 .collect();
-            // Stable: the larger ones stay first.
+            // The sort is stable, so larger ones stay first.
             found.sort_by_key(|(is_inside, _)| *is_inside);
             found.into_iter().take(most).map(|(_, name)| name.clone()).collect()
         };
@@ -357,7 +360,7 @@ impl TraceQuestions {
         self.names.get().is_some_and(|names| names.files.iter().any(|known| known == file))
     }
 
-    /// Both tables, when they are there.
+    /// Both tables, once they are available.
     fn tables(&self) -> Option<Tables<'_>> {
         let (Ok(lives), Ok(origins)) = (self.wait(&self.lives), self.wait(&self.origins)) else {
             return None;
@@ -365,7 +368,7 @@ impl TraceQuestions {
         Tables::of(lives, origins)
     }
 
-    /// The objects that a filter admits. If it looks at stacks, both tables must be there.
+    /// The objects that a filter admits. For conditions on stacks, both tables must be available.
     fn admitted(&self, lives: &Lives, filter: &Filter) -> Arc<Admitted> {
         let filter = Filter { hidden: Hidden::default(), ..filter.clone() };
         let word_bytes = self.trace.info().word_bytes();
@@ -388,7 +391,7 @@ impl TraceQuestions {
         })
     }
 
-    /// Both tables with the labels of their stacks, unless those take more than the trace is worth.
+    /// Both tables with the labelled stacks, unless the labelled tree is larger than permitted for the trace.
     fn labelled(
         &self,
         by: By,
@@ -400,18 +403,18 @@ impl TraceQuestions {
         labelling.is_whole(tables.origins, recursion).then_some((tables, labelling))
     }
 
-    /// The frames under their labels.
+    /// The labels of all frames.
     fn labelling(&self, tables: Tables<'_>, by: By, filter: &Filter) -> Arc<Labelling> {
         let key = (by, filter.hidden.clone());
         self.labellings.get(&key, || Labelling::new(tables.origins, by, &filter.hidden))
     }
 }
 
-/// The objects that a filter admits, and what was found about them.
+/// The objects that a filter admits, with cached results about them.
 #[derive(Debug, Default)]
 struct Admitted {
     bits: Bits,
-    /// The peak that the filter asked for; `None` within if there is none.
+    /// The peak that the filter refers to; the inner `None` means that there is no peak.
     filtered_by: Option<Option<PeakMoment>>,
     peak: OnceLock<Option<PeakMoment>>,
     /// What each stack allocates, by measure.
@@ -419,24 +422,24 @@ struct Admitted {
 }
 
 impl Admitted {
-    /// When these objects take most memory together.
+    /// The moment at which these objects together take most memory.
     fn own_peak(&self, lives: &Lives) -> Option<PeakMoment> {
         *self.peak.get_or_init(|| lives.find_peak(&self.bits))
     }
 
-    /// The peak that measures are taken at: that of the filter, if it has one.
+    /// The peak for measures: the filter's, if it refers to one.
     fn measured_peak(&self, lives: &Lives) -> Option<PeakMoment> {
         self.filtered_by.unwrap_or_else(|| self.own_peak(lives))
     }
 
-    /// The peak, if the filter or a measure asks for it.
+    /// The peak, if the filter or a measure refers to it.
     fn known_peak(&self, lives: &Lives, measures: &[Measure]) -> Option<Peak> {
         let is_measured = measures.iter().any(|measure| measure.of == Of::LiveAtPeak);
         let is_asked = is_measured || self.filtered_by.is_some();
         is_asked.then(|| lives.peak(self.measured_peak(lives)))
     }
 
-    /// What each stack allocates of what is measured.
+    /// The measured tally of each stack.
     fn by_stack(&self, tables: Tables<'_>, measure: Measure) -> &[Tally] {
         let unit = match measure.unit {
             Unit::Bytes => 0,
@@ -464,15 +467,16 @@ impl Admitted {
     }
 }
 
-/// What was found for the last few questions. Who asks for what is being found waits for it.
+/// An LRU cache of the results of questions. A concurrent request for the same key waits for the running
+/// computation.
 #[derive(Debug)]
 struct Recent<K, V> {
     most: usize,
-    /// The last asked for comes first.
+    /// The most recently used first.
     items: Mutex<Vec<(K, Slot<V>)>>,
 }
 
-/// Something that is being found, or was.
+/// A result that is being computed or was computed.
 type Slot<V> = Arc<OnceLock<Arc<V>>>;
 
 impl<K: Clone + PartialEq, V> Recent<K, V> {
@@ -494,7 +498,7 @@ impl<K: Clone + PartialEq, V> Recent<K, V> {
     }
 }
 
-/// Fills a slot on a thread of its own. Whatever happens there, nobody waits for ever.
+/// Fills a slot on a new thread. Even if that thread panics, nobody waits forever.
 fn fill<T: Send + Sync + 'static>(
     slot: Arc<OnceLock<Result<T, NoTable>>>,
     read: impl FnOnce() -> Result<T, NoTable> + Send + 'static,
@@ -514,7 +518,7 @@ fn fill<T: Send + Sync + 'static>(
     }
 }
 
-/// Memory that the machine can spare, if it says so.
+/// The memory that the machine can spare, if it says so.
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string(Path::new("/proc/meminfo")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,11 +1,12 @@
-//! An answer that is being computed: whoever waits for it can see how far it has come, and give it up.
+//! Cancellation and progress of an answer that is being computed.
 //!
-//! Questions are answered by loops in many places, some on threads of rayon's. Handing a token to all of them would put it
-//! into every signature. So a token belongs to the thread that answers. Loops look at it now and then ([`check`]), and one that
-//! finds it cancelled unwinds to where the answer was asked for ([`UnderWay::run`]), as if it had panicked, but without a
-//! message. A value that several questions share is then not there yet; the next question that needs it computes it.
+//! Questions are answered by loops in many places, some on rayon threads. Passing a token to all of them
+//! would put it into every signature, so the token belongs to the thread that computes the answer. Loops
+//! check it occasionally ([`check`]). If it is cancelled, they unwind to where the answer was requested
+//! ([`UnderWay::run`]), like a panic but without a message. A value shared by several questions is then not
+//! available; the next question that needs it computes it.
 //!
-//! Loops that know how long they are tell how far they have come ([`Step`]). How many steps an answer takes is not known.
+//! Loops of known length report their progress ([`Step`]). The number of steps of an answer is not known.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -24,7 +25,7 @@ pub struct UnderWay(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     is_cancelled: AtomicBool,
-    /// The number of the step, and in the lower half how far it has come, in millionths.
+    /// The number of the step in the upper half, and its progress in millionths in the lower half.
     progress: AtomicU64,
 }
 
@@ -37,7 +38,7 @@ pub struct StepProgress {
     pub done: f64,
 }
 
-/// Nobody wants the answer.
+/// The answer was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -46,12 +47,12 @@ thread_local! {
 }
 
 impl UnderWay {
-    /// From now on nobody wants the answer.
+    /// Cancels the answer.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody wants it.
+    /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.load(Ordering::Relaxed)
     }
@@ -61,7 +62,7 @@ impl UnderWay {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// How far it has come.
+    /// The progress.
     pub fn progress(&self) -> StepProgress {
         let progress = self.0.progress.load(Ordering::Relaxed);
         let done = (progress & u64::from(u32::MAX)) as f64 / MILLION;
@@ -71,10 +72,10 @@ impl UnderWay {
     /// Computes an answer, unless or until it is cancelled.
     ///
     /// # Errors
-    /// It was cancelled.
+    /// If it was cancelled.
     ///
     /// # Panics
-    /// If the work does.
+    /// If `work` panics.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Cancelled> {
         let before = CURRENT.replace(Some(self.clone()));
         let done = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -97,14 +98,14 @@ impl UnderWay {
 
 const MILLION: f64 = 1e6;
 
-/// Gives up if nobody wants the answer that this thread is computing.
+/// Unwinds if the answer that this thread is computing was cancelled.
 #[inline]
 pub(crate) fn check() {
     CURRENT.with_borrow(|current| current.as_ref().map(UnderWay::check));
 }
 
-/// Waits for what others do, unless or until nobody wants the answer that this thread is computing. `share` is what they have
-/// done of it.
+/// Waits for work of other threads, unless or until the answer that this thread is computing is cancelled.
+/// `share` is the progress of that work.
 pub fn wait_until<T>(mut ready: impl FnMut() -> Option<T>, share: impl Fn() -> f64) -> T {
     let mut step = None;
     loop {
@@ -118,7 +119,8 @@ pub fn wait_until<T>(mut ready: impl FnMut() -> Option<T>, share: impl Fn() -> f
     }
 }
 
-/// A loop that knows how long it is, on the way to the answer that this thread is computing. Other threads may work for it.
+/// A loop of known length, as a step of the answer that this thread is computing. Other threads may
+/// participate.
 pub(crate) struct Step {
     answer: Option<UnderWay>,
     number: u64,
@@ -127,7 +129,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Of so many pieces.
+    /// A step of `all` pieces.
     pub fn of(all: usize) -> Step {
         let answer = CURRENT.with_borrow(Clone::clone);
         let before = answer.as_ref().map_or(0, |it| it.0.progress.load(Ordering::Relaxed) >> 32);
@@ -136,12 +138,12 @@ impl Step {
         step
     }
 
-    /// Gives up if nobody wants the answer.
+    /// Unwinds if the answer was cancelled.
     pub fn check(&self) {
         self.answer.iter().for_each(UnderWay::check);
     }
 
-    /// One more piece is done.
+    /// Records that a piece is done.
     pub fn did_one(&self) {
         if self.answer.is_some() {
             let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -149,7 +151,7 @@ impl Step {
         }
     }
 
-    /// This share is done.
+    /// Reports that this fraction is done.
     pub fn tell(&self, share: f64) {
         if let Some(UnderWay(state)) = &self.answer {
             let millionths = (share.clamp(0.0, 1.0) * MILLION) as u64;

@@ -1,4 +1,4 @@
-//! Sizes, durations and ranges as people write them, read and shown.
+//! Sizes, durations and ranges in human-readable form: parsing and formatting.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -42,7 +42,7 @@ impl<T> Default for Between<T> {
 }
 
 impl<T: PartialOrd> Between<T> {
-    /// Whether `value` lies in it.
+    /// Whether `value` lies in the range.
     pub fn contains(&self, value: &T) -> bool {
         self.from.as_ref().is_none_or(|from| from <= value)
             && self.to.as_ref().is_none_or(|to| value <= to)
@@ -65,7 +65,7 @@ impl std::error::Error for BadValue {}
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_' | '+' | '-');
     let mut end = text.find(|c| !digits(c)).unwrap_or(text.len());
-    // `1e6` is a number, `1e` would be a unit.
+    // `1e6` is a number; in `1e` the `e` would be a unit.
     if let Some(exponent) = text[end..].strip_prefix(['e', 'E'])
         && exponent.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
     {
@@ -186,12 +186,12 @@ impl Written for Between<Bytes> {
     const EXAMPLE: &'static str = "64..1kB";
 }
 
-/// Three significant digits with a unit that fits: `0 B`, `17.3 kB`, `2.05 GB`.
+/// Three significant digits with a suitable unit: `0 B`, `17.3 kB`, `2.05 GB`.
 pub fn show_bytes(bytes: f64) -> String {
     show_scaled(bytes, &[" B", " kB", " MB", " GB", " TB", " PB"])
 }
 
-/// Three significant digits with a unit that fits: `812`, `17.3k`, `2.05M`.
+/// Three significant digits with a suitable unit: `812`, `17.3k`, `2.05M`.
 pub fn show_count(count: f64) -> String {
     show_scaled(count, &["", "k", "M", "G", "T", "P"])
 }
@@ -212,7 +212,7 @@ fn show_scaled(value: f64, units: &[&str]) -> String {
     format!("{sign}{value:.digits$}{}", units[unit])
 }
 
-/// A share in percent with three digits at most.
+/// A fraction in percent with at most three digits.
 pub fn show_share(share: f64) -> String {
     let percent = share * 100.0;
     let digits = if percent.abs() < 9.95 { 2 } else { usize::from(percent.abs() < 99.95) };
@@ -224,7 +224,7 @@ pub fn show_number(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A duration with a unit that fits: `12 µs`, `3.4 ms`, `12.0 s`, `1 h 02 min`.
+/// A duration with a suitable unit: `12 µs`, `3.4 ms`, `12.0 s`, `1 h 02 min`.
 pub fn show_time(time: Micros) -> String {
     let us = time.0;
     match us {
@@ -238,7 +238,7 @@ pub fn show_time(time: Micros) -> String {
     }
 }
 
-/// Text from a file, safe to show: what would move the cursor or ring the bell is shown as `\u{..}`.
+/// Text from a file, made safe for display: control characters become `\u{..}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return text.into();

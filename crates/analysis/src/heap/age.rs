@@ -1,4 +1,4 @@
-//! How old blocks are, as far as they were sampled when they were allocated: by class, site and so on.
+//! Ages of blocks that were sampled at their allocation: by class, site and so on.
 
 use std::collections::HashMap;
 
@@ -23,19 +23,19 @@ pub struct Age {
     pub grows: Option<bool>,
 }
 
-/// The time since the oldest block was made is looked at in so many parts.
+/// The time since the oldest block's allocation is divided into this many parts.
 const PARTS: usize = 8;
-/// With fewer sampled blocks, a part without any means nothing.
+/// With fewer sampled blocks, an empty part means nothing.
 const ENOUGH: usize = 48;
 
 impl Age {
-    /// So many bytes of such an age: how many come in a second; none unless they grow.
+    /// The growth in bytes per second of `bytes` with this age distribution; None unless they grow.
     pub fn growth(&self, bytes: f64) -> Option<f64> {
         let seconds = self.oldest.0.0 as f64 / 1e6;
         (self.grows == Some(true) && seconds > 0.0).then(|| bytes / seconds)
     }
 
-    /// Of ages in order, each with the number of its samples, after a run of so long.
+    /// The age from sorted ages with their numbers of samples, after a run of `run` microseconds.
     fn of(ages: &[(Time, u32)], run: u64) -> Option<Age> {
         let all: u64 = ages.iter().map(|(_, samples)| u64::from(*samples)).sum();
         let mut left = all / 2;
@@ -57,14 +57,14 @@ impl Age {
     }
 }
 
-/// The age of a block that was sampled, if snapshot and trace tell.
+/// The age of a sampled block, if snapshot and trace contain the times.
 pub(super) fn age_of(heap: &Heap, sample: &Sample) -> Option<Time> {
     let now = heap.snapshot().info().since_start?;
     Some(Time(Micros(now.saturating_sub(sample.time?))))
 }
 
 impl Heap {
-    /// Blocks that were sampled when they were allocated, with where that was and how old they are, as far as that is known.
+    /// All sampled blocks, with their allocation sites and ages where known.
     pub fn sampled_blocks(&self) -> impl Iterator<Item = (Node, Option<String>, Option<Time>)> {
         self.tables().samples.iter().map(|sample| {
             let node = sample.block.0;
@@ -74,22 +74,23 @@ impl Heap {
     }
 }
 
-/// Ages of blocks in groups.
+/// Ages of blocks by group.
 #[derive(Default)]
 pub(super) struct Ages {
-    /// Each with the number of its samples: a block has one for so many words.
+    /// Ages with numbers of samples: a large block has several samples.
     of: HashMap<u32, Vec<(Time, u32)>>,
 }
 
 impl Ages {
-    /// Counts a block that was sampled to a group.
+    /// Adds a sampled block to a group.
     pub fn add(&mut self, heap: &Heap, group: u32, sample: &Sample) {
         if let Some(age) = age_of(heap, sample) {
             self.of.entry(group).or_default().push((age, sample.samples));
         }
     }
 
-    /// How old the blocks of a group are; none if none was sampled, or the snapshot does not tell when it was taken.
+    /// The age of a group; None if no block of it was sampled, or the snapshot does not say when it was
+    /// taken.
     pub fn age(&mut self, heap: &Heap, group: u32) -> Option<Age> {
         let ages = self.of.get_mut(&group)?;
         ages.sort_unstable();

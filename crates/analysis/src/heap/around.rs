@@ -1,5 +1,5 @@
-//! What is around a block: the blocks and roots that it points to and that point to it, theirs, and so on, with the fields
-//! between them.
+//! The neighbourhood of a block: the blocks and roots that it points to and that point to it, their
+//! neighbours, and so on, with the fields between them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,17 +10,17 @@ use serde::Serialize;
 use super::paths::steps::{Step, fields_between};
 use super::{Heap, WORD};
 
-/// Fields that are told of the pointers from one block to another.
+/// The most fields listed for the pointers from one block to another.
 const FIELDS: usize = 8;
 
-/// What is asked for.
+/// The requested neighbourhood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AroundShape {
-    /// The block or root in the middle.
+    /// The block or root in the centre.
     pub centre: Node,
-    /// How many pointers others may be away, whichever way these go.
+    /// The largest distance in pointers, in either direction.
     pub steps: u32,
-    /// How many blocks and roots are told at most, the centre included: it always is.
+    /// The most blocks and roots listed, including the centre, which is always listed.
     pub most: usize,
 }
 
@@ -91,7 +91,7 @@ pub struct AroundEdge {
     pub fields: Vec<String>,
 }
 
-/// Finds what is around a block or root.
+/// Finds the neighbourhood of a block or root.
 pub fn around(heap: &Heap, question: &AroundShape) -> Around {
     let within = Within { steps: question.steps, most: question.most.max(1) };
     let retained = |node: Node| heap.retained_words(node);
@@ -105,7 +105,7 @@ pub fn around(heap: &Heap, question: &AroundShape) -> Around {
     if let Some(rest) = rest(heap, &nodes) {
         nodes.push(rest);
     } else {
-        // Only roots are not told.
+        // The only unlisted nodes are roots.
         edges.retain(|edge| edge.from < told.len() && edge.to < told.len());
     }
     Around { steps: question.steps, near, told: told.len() as u64, nodes, edges }
@@ -132,7 +132,7 @@ fn tell(heap: &Heap, node: Node, distance: u32) -> AroundNode {
     }
 }
 
-/// All blocks that are not told; nothing if there are none.
+/// All unlisted blocks as one node; None if there are none.
 fn rest(heap: &Heap, told: &[AroundNode]) -> Option<AroundNode> {
     let words = heap.weights().iter().map(|&words| u64::from(words)).sum::<u64>();
     let all = words.saturating_mul(WORD);
@@ -151,7 +151,8 @@ fn rest(heap: &Heap, told: &[AroundNode]) -> Option<AroundNode> {
     })
 }
 
-/// Pointers between those that are told, and from and to all others, whose place is after theirs.
+/// Pointers between listed nodes, and between them and all others, which have the index after the last listed
+/// node.
 fn edges(heap: &Heap, told: &[Node]) -> Vec<AroundEdge> {
     let rest = told.len();
     let place: HashMap<Node, usize> =
@@ -177,7 +178,7 @@ fn edges(heap: &Heap, told: &[Node]) -> Vec<AroundEdge> {
             edge.fields.extend(field(heap, from, step));
         }
     }
-    // Stacks of continuations and data of ephemerons are no fields.
+    // Continuation stacks and the data of ephemerons are not fields.
     for (ends, edge) in &mut edges {
         let is_beside = edge.pointers > by_field.get(ends).copied().unwrap_or(0);
         if is_beside && edge.fields.len() < FIELDS && edge.from < rest && edge.to < rest {

@@ -1,4 +1,5 @@
-//! The blocks of a class one by one: the largest, the oldest, those whose field has a value; or all of them by that value.
+//! The single blocks of a class: the largest, the oldest, those with a given field value; or all of them
+//! grouped by that value.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,31 +16,31 @@ use super::{Heap, NotFound, ValueLimits, WORD};
 use crate::parallel;
 use crate::units::Time;
 
-/// How much of a block's value is told.
+/// How much of a block's value is shown.
 pub(super) const TOLD: ValueLimits = ValueLimits { depth: 2, items: 4 };
 
-/// Which blocks, and what of them.
+/// The requested blocks.
 #[derive(Clone, Debug, Default)]
 pub struct BlocksShape {
-    /// Their classes, by their numbers.
+    /// Their class numbers.
     pub classes: Vec<u32>,
-    /// What their fields must have.
+    /// Conditions on their fields.
     pub conditions: Vec<Condition>,
 }
 
-/// What a field must have.
+/// A condition on a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The field.
+    /// The field's name.
     pub field: String,
-    /// Its value as it is told, or a string without its quotes.
+    /// Its value as displayed, or a string without quotes.
     pub value: String,
-    /// Whether a part of the value is enough.
+    /// Whether the value only has to contain `value`.
     pub is_part: bool,
 }
 
 impl Condition {
-    /// `FIELD=VALUE`, or `FIELD~PART`; none if it is neither.
+    /// Parses `FIELD=VALUE` or `FIELD~PART`; None if it is neither.
     pub fn parse(text: &str) -> Option<Condition> {
         let at = text.find(['=', '~'])?;
         let (field, value) = (text[..at].to_owned(), text[at + 1..].to_owned());
@@ -90,19 +91,19 @@ pub struct BlockGroup {
 }
 
 impl BlockGroup {
-    /// Whether the value is a string of which nothing is kept.
+    /// Whether the value is a string whose contents the snapshot does not have.
     pub fn is_of_string(&self) -> bool {
         self.value.starts_with(STRING)
     }
 }
 
-/// What stands for a string whose contents are not kept.
+/// The prefix of a value that stands for a string without contents.
 const STRING: &str = "the string of";
 
-/// The blocks that are wanted, by their numbers.
+/// The blocks that satisfy the conditions.
 ///
 /// # Errors
-/// They have no such field.
+/// If they have no such field.
 pub fn blocks(heap: &Heap, shape: &BlocksShape) -> Result<Vec<Node>, NotFound> {
     let mut wanted = of_classes(heap, &shape.classes);
     for condition in &shape.conditions {
@@ -112,10 +113,10 @@ pub fn blocks(heap: &Heap, shape: &BlocksShape) -> Result<Vec<Node>, NotFound> {
     Ok(wanted)
 }
 
-/// Some blocks by the values of a field, most blocks first.
+/// Groups blocks by the value of a field, the most frequent value first.
 ///
 /// # Errors
-/// They have no such field.
+/// If they have no such field.
 pub fn block_groups(heap: &Heap, nodes: &[Node], field: &str) -> Result<Vec<BlockGroup>, NotFound> {
     let values = FieldTexts::read(heap, nodes, field)?;
     let totals = heap
@@ -142,7 +143,7 @@ pub fn block_groups(heap: &Heap, nodes: &[Node], field: &str) -> Result<Vec<Bloc
     Ok(groups)
 }
 
-/// Strings and numbers that are there more than once among some blocks, which are in order: those that take most first.
+/// Duplicate strings and numbers among some blocks, which must be sorted: those that take most memory first.
 pub fn copies(heap: &Heap, nodes: &[Node], most: usize) -> Vec<BlockGroup> {
     let is_one = |node: Node| nodes.binary_search(&node).is_ok();
     let read = |index: usize| {
@@ -150,7 +151,7 @@ pub fn copies(heap: &Heap, nodes: &[Node], most: usize) -> Vec<BlockGroup> {
         let equals = group.equals().unwrap_or_default().into_iter();
         equals.filter(|one| is_one(one.block.0)).map(|one| (one.first.0, one.block.0)).collect()
     };
-    // By the first of those that are equal. It may be of another type, and then does not count.
+    // Keyed by the first of the equal blocks, which may be of another type and then does not count.
     let mut groups: HashMap<Node, BlockGroup> = HashMap::new();
     let mut add = |first: Node, node: Node| {
         let group = groups.entry(first).or_insert_with(|| BlockGroup {
@@ -197,12 +198,12 @@ impl Heap {
         }
     }
 
-    /// Its own words.
+    /// Its own size, in words.
     pub fn own_words(&self, node: Node) -> u64 {
         self.weights().get(node as usize).copied().map_or(0, u64::from)
     }
 
-    /// How old a block is, if it was sampled.
+    /// The age of a block, if it was sampled.
     pub fn block_age(&self, node: Node) -> Option<Time> {
         age_of(self, &self.sample(node)?)
     }
@@ -218,17 +219,17 @@ fn of_classes(heap: &Heap, classes: &[u32]) -> Vec<Node> {
     wanted.map(|(node, _)| node).collect()
 }
 
-/// What a field of some blocks has, as text.
+/// The values of a field of some blocks, as text.
 struct FieldTexts {
-    /// Each text once, with a block that has it.
+    /// Each distinct text, with a block that has it.
     texts: Vec<(String, Node)>,
-    /// The place of each block's.
+    /// For each block, the index of its text.
     of: HashMap<Node, u32>,
 }
 
 impl FieldTexts {
-    /// Reads a field of blocks that are in order; each group of the snapshot is read once for them, and once for the
-    /// strings that they point to.
+    /// Reads a field of sorted blocks. Each group of the snapshot is read once for the blocks, and once for
+    /// the strings that they point to.
     fn read(heap: &Heap, nodes: &[Node], field: &str) -> Result<FieldTexts, NotFound> {
         let mut names = FieldNames::new(heap, field);
         let mut found: Vec<(Node, u64, FieldValue)> = Vec::new();
@@ -284,7 +285,7 @@ impl FieldTexts {
     }
 }
 
-/// Reads each group that has one of these nodes, which are in order.
+/// Reads each group that contains one of these sorted nodes.
 fn each_group<T: Send>(
     heap: &Heap,
     nodes: &[Node],
@@ -297,7 +298,7 @@ fn each_group<T: Send>(
     parallel::map_then(&groups, |&index| read(index), |_, found| then(found));
 }
 
-/// Fields of those blocks of a group that are wanted; what cannot be read is not there.
+/// The fields of the wanted blocks of a group; unreadable ones are missing.
 fn fields_of_group(
     heap: &Heap,
     index: usize,
@@ -310,8 +311,8 @@ fn fields_of_group(
     wanted.map(|field| (field.block.0, field.index, field.value)).collect()
 }
 
-/// What is kept of the strings among some nodes, which are in order: in quotes, and how long they are if not all is kept.
-/// Which strings are equal is known though none of their bytes is kept.
+/// The contents of the strings among some sorted nodes: quoted, with the length if they are truncated.
+/// Equality of strings is known even if none of their bytes were kept.
 fn strings(heap: &Heap, nodes: &[Node]) -> HashMap<Node, String> {
     let mut found = HashMap::new();
     let is_one = |block: BlockId| nodes.binary_search(&block.0).is_ok();

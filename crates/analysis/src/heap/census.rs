@@ -4,42 +4,42 @@ use bactrian_snapshot::{Columns, FieldValue, Group, Tables, tag};
 
 use super::contents::Count;
 
-/// Counts of a heap, or of a part of it.
+/// Counts for a heap or a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Census {
-    /// Blocks by where they are and what they are.
+    /// Blocks by space and kind.
     pub count: Count,
-    /// Words by what they are used for, in the order of [`Use`].
+    /// Words by use, in the order of [`Use`].
     pub words: [u64; USES],
-    /// Bytes of strings that are their own, without padding.
+    /// Bytes of string contents, without padding.
     pub string_bytes: u64,
 }
 
-/// What a word of a block is used for.
+/// The use of a word of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Header,
     Pointer,
     Outside,
     Immediate,
-    /// Immediates that stand for nothing: 0, as `None`, `[]`, `()` and `false` are.
+    /// The immediate 0, as in `None`, `[]`, `()` and `false`.
     Empty,
-    /// Words of strings with their padding.
+    /// Words of strings, including padding.
     String,
     Float,
-    /// Words of closures before their environment: addresses of code, arities, headers within.
+    /// Words of closures before their environment: code addresses, arities, infix headers.
     Code,
     Custom,
     /// Abstract blocks, continuations, ephemerons: words that are not values.
     Opaque,
-    /// Fields that should be there and could not be read.
+    /// Fields that should exist but could not be read.
     Unread,
 }
 
-/// How many uses there are.
+/// The number of uses.
 pub(crate) const USES: usize = 11;
 
-/// Fields by what is in them.
+/// Fields by contents.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FieldCounts {
     immediates: u64,
@@ -62,7 +62,7 @@ impl FieldCounts {
 }
 
 impl Census {
-    /// Counts the blocks of a group; their fields are counted elsewhere.
+    /// Counts the blocks of a group; their fields are counted separately.
     pub fn blocks(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
         self.count.group(group, tables, columns);
         for block in group.blocks() {
@@ -73,7 +73,7 @@ impl Census {
                 tag::CUSTOM => self.add(Use::Custom, block.words),
                 tag::ABSTRACT => self.add(Use::Opaque, block.words),
                 tag::CONTINUATION if columns.continuations => self.add(Use::Opaque, block.words),
-                // Until fields are read.
+                // Until the fields are read.
                 _ => self.add(Use::Unread, block.words),
             }
         }
@@ -92,7 +92,7 @@ impl Census {
         self.read(Use::Outside, counts.outside);
     }
 
-    /// Words of which it is now known what they are used for.
+    /// Reclassifies words from unread to a known use.
     #[inline]
     fn read(&mut self, used: Use, words: u64) {
         self.add(used, words);
@@ -106,7 +106,7 @@ impl Census {
         *sum = sum.saturating_add(words);
     }
 
-    /// Words that are used for something.
+    /// The number of words with this use.
     pub fn of(&self, used: Use) -> u64 {
         self.words[used as usize]
     }
@@ -120,7 +120,7 @@ impl Census {
         self.string_bytes = self.string_bytes.saturating_add(other.string_bytes);
     }
 
-    /// All counts in a row, to be kept.
+    /// All counts as a list, to be stored in an index.
     pub fn numbers(&self) -> Vec<u64> {
         let mut numbers = self.count.numbers();
         numbers.extend(self.words);
@@ -128,7 +128,7 @@ impl Census {
         numbers
     }
 
-    /// The counts that were kept; none if these are not as many as they should be.
+    /// Restores stored counts; None if there are not exactly as many as expected.
     pub fn from_numbers(numbers: &[u64]) -> Option<Census> {
         let (string_bytes, numbers) = numbers.split_last()?;
         let (count, words) = numbers.split_last_chunk::<USES>()?;

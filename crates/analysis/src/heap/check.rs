@@ -1,5 +1,5 @@
-//! Limits that a snapshot must keep, for continuous integration. Sizes are exact, so there is no doubt but by
-//! what is lost of the file.
+//! Limits for a snapshot, for continuous integration. Sizes are exact; the only uncertainty is what was lost
+//! of the file.
 
 use bactrian_snapshot::Losses;
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ pub struct HeapCheck {
     pub sentence: String,
 }
 
-/// Whether all of the file can be read.
+/// Checks that the whole file can be read.
 pub fn is_whole(losses: &Losses) -> HeapCheck {
     let (verdict, sentence) = match losses.is_clean() {
         true => (Verdict::Passed, "the file is whole and fits together".to_owned()),
@@ -47,7 +47,7 @@ pub fn is_whole(losses: &Losses) -> HeapCheck {
     HeapCheck { subject: HeapSubject::File, measured: None, limit: None, verdict, sentence }
 }
 
-/// Whether everything could be read when the snapshot was taken; none if so. If not, more may be alive than it says.
+/// Checks that the snapshot is complete; None if it is. Otherwise more may be alive than it says.
 pub fn is_complete(gaps: &[String]) -> Option<HeapCheck> {
     let first = gaps.first()?;
     let more = match gaps.len() - 1 {
@@ -59,14 +59,14 @@ pub fn is_complete(gaps: &[String]) -> Option<HeapCheck> {
     Some(HeapCheck { subject, measured: None, limit: None, verdict, sentence })
 }
 
-/// Holds what is alive against a fixed limit.
+/// Checks the live size against a fixed limit.
 pub fn against_limit(contents: &Contents, limit: Bytes) -> HeapCheck {
     let what = format!("live size is {}", show_bytes(contents.live_bytes as f64));
     let limit_text = format!("the limit of {}", show_bytes(limit.0 as f64));
     conclude(contents, limit.0, &what, &limit_text)
 }
 
-/// Holds what is alive against another snapshot and a growth that is allowed, as a share.
+/// Checks the live size against another snapshot and a permitted growth, as a fraction.
 pub fn against_baseline(contents: &Contents, baseline: &Contents, growth: f64) -> HeapCheck {
     let (before, after) = (baseline.live_bytes as f64, contents.live_bytes as f64);
     let percent = match before > 0.0 {

@@ -1,12 +1,14 @@
-//! Blocks by class: by what they are, by tag, and, where they were sampled when they were allocated, by where that was.
+//! Blocks by class: by type, by tag, and, for blocks that were sampled at their allocation, by allocation
+//! site.
 //!
-//! What a block is and what its tag is are known of every block, and those sums are exact. Where it was allocated is
-//! known of sampled blocks only. All live words are taken to have had the same
-//! chance, and each sample stands for as many words as there are live words for a sample. If every word of
-//! every sampled block was sampled, everything was, and what has no sample was allocated by other means. Custom blocks
-//! that hold memory outside the heap are sampled for that, and do not count.
+//! Type and tag are known for every block, so those sums are exact. The allocation site is known for sampled
+//! blocks only. All live words are assumed to have had the same chance of being sampled, so each sample
+//! stands for the number of live words per sample. If every word of every sampled block was sampled, then all
+//! allocations were sampled, and blocks without a sample were allocated by other means. Custom blocks that
+//! hold memory outside the heap are sampled for that memory and do not count.
 //!
-//! From one table to the next: of the blocks of a type, a site, a function or a module ([`ClassFilter`]).
+//! One table can be narrowed by another: to the blocks of a type, a site, a function or a module
+//! ([`ClassFilter`]).
 
 use std::collections::HashMap;
 
@@ -40,7 +42,7 @@ pub enum ClassBy {
 }
 
 impl ClassBy {
-    /// For headings.
+    /// The heading.
     pub fn title(self) -> &'static str {
         match self {
             ClassBy::Type => "type",
@@ -51,7 +53,7 @@ impl ClassBy {
         }
     }
 
-    /// The verb of `bactrian heap` that tells them apart.
+    /// The verb of `bactrian heap` for this grouping.
     pub fn verb(self) -> &'static str {
         match self {
             ClassBy::Type => "types",
@@ -104,7 +106,7 @@ pub struct ClassRow {
 }
 
 impl ClassRow {
-    /// Bytes that come in a second, if they are old and still become more.
+    /// The growth in bytes per second; None unless the blocks are old and still increasing.
     pub fn growth(&self) -> Option<f64> {
         self.age?.growth(self.shallow.value)
     }
@@ -119,18 +121,18 @@ const ESTIMATED: &str = "estimated from samples, as if all live words had the sa
 
 pub(super) const NONE_OF_THESE: &str = "no block that was sampled is one of these";
 
-/// Which blocks are told; all conditions must hold. Where blocks were allocated is known of sampled ones only.
+/// Which blocks to include; all conditions must hold. The site conditions apply to sampled blocks only.
 #[derive(Clone, Debug, Default)]
 pub struct ClassFilter {
-    /// Classes, by their numbers.
+    /// Class numbers.
     pub classes: Option<Vec<u32>>,
     /// The module that allocated them.
     pub module: Option<String>,
-    /// The function that allocated them, as `functions` tells it.
+    /// The function that allocated them, as `functions` shows it.
     pub function: Option<String>,
-    /// The place, as `sites` tells it, or a part of that: `main.ml:12`.
+    /// The allocation site, as `sites` shows it, or a part of it: `main.ml:12`.
     pub site: Option<String>,
-    /// Whether library code stands for itself ([`crate::library`]).
+    /// Whether library code is reported as itself rather than as its caller ([`crate::library`]).
     pub raw: bool,
 }
 
@@ -153,12 +155,12 @@ impl ClassFilter {
     }
 }
 
-/// Blocks by class.
+/// All blocks by class.
 pub fn classes(heap: &Heap, by: ClassBy) -> ClassTable {
     classes_of(heap, by, &ClassFilter::default())
 }
 
-/// Blocks that a filter lets through by class.
+/// The blocks admitted by a filter, by class.
 pub fn classes_of(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     match by {
         ClassBy::Type if !filter.is_by_place() => by_type(heap, filter),
@@ -195,7 +197,7 @@ pub(super) fn class_label(class: &Class) -> Label {
 
 fn by_tag(heap: &Heap) -> ClassTable {
     let rows = heap.tag_totals().iter().enumerate().map(|(tag, total)| {
-        // What a tag means is what its blocks have in common.
+        // A tag gets a kind if all its blocks have the same one.
         let mut shapes = heap.shapes().iter().filter(|shape| shape.tag == Some(tag as u8));
         let kind = shapes.next().map(|shape| shape.kind);
         let kind = kind.filter(|kind| shapes.all(|shape| shape.kind == *kind));
@@ -343,7 +345,7 @@ fn by_place(heap: &Heap, by: ClassBy, filter: &ClassFilter) -> ClassTable {
     }
 }
 
-/// Whether every word that was allocated was sampled, as far as living blocks tell.
+/// Whether every allocated word was sampled, as far as live blocks show.
 pub(super) fn is_all_sampled(heap: &Heap) -> bool {
     let samples = heap.tables().samples.iter();
     let mut samples = samples.filter(|sample| !is_of_outside(heap, sample.block.0)).peekable();
@@ -354,28 +356,29 @@ pub(super) fn is_all_sampled(heap: &Heap) -> bool {
     samples.peek().is_some() && samples.all(is_exact)
 }
 
-/// How many samples one stands for at most.
+/// The most samples that one sample can stand for.
 pub(super) fn heaviest_sample(heap: &Heap) -> f64 {
     heap.tables().sampling.map_or(1.0, |sampling| sampling.heaviest())
 }
 
-/// Words of a sampled block, with its header.
+/// The size of a sampled block in words, including the header.
 pub(super) fn words_of(heap: &Heap, sample: &Sample) -> u64 {
     heap.weights().get(sample.block.index()).copied().map_or(0, u64::from)
 }
 
-/// What blocks without a sample are called where all others have one.
+/// The label of blocks without a sample where all others have one.
 pub(super) fn not_sampled() -> Label {
     Label { name: "[not sampled]".to_owned(), ..Label::default() }
 }
 
-/// Whether a block is sampled for what it holds outside the heap, as a bigarray is: this says nothing of heap words.
+/// Whether a block was sampled for the memory it holds outside the heap, as a bigarray is: this says nothing
+/// about heap words.
 pub(super) fn is_of_outside(heap: &Heap, node: u32) -> bool {
     heap.kind(node) == ClassKind::Custom
         && heap.custom(node).is_some_and(|custom| custom.external_bytes > 0)
 }
 
-/// What the place of an allocation is called.
+/// The label of an allocation site.
 pub(super) fn site_label(tables: &Tables, location: Option<Location>) -> Label {
     label(tables, location, ClassBy::Site)
 }

@@ -1,4 +1,4 @@
-//! What is in a snapshot, from reading all of it.
+//! What a snapshot contains, from reading all of it.
 
 use bactrian_snapshot::{Columns, Group, Losses, Scanned, Snapshot, SpaceKind, Tables, tag};
 use schemars::JsonSchema;
@@ -88,7 +88,7 @@ impl Kind {
         Kind::Abstract,
     ];
 
-    /// For people.
+    /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             Kind::Structured => "structured",
@@ -120,7 +120,7 @@ impl Kind {
     }
 }
 
-/// Blocks and bytes.
+/// A number of blocks and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     blocks: u64,
@@ -136,7 +136,7 @@ impl Sum {
 
 const SPACES: [&str; 4] = ["major", "minor", "static", "unknown"];
 
-/// Reads all of a snapshot, also to know that all of it can be read. `progress` is called with the share that is
+/// Reads all of a snapshot, which also verifies that it is readable. `progress` is called with the fraction
 /// done.
 pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents {
     let tables = snapshot.tables();
@@ -144,7 +144,7 @@ pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents 
     let groups = snapshot.groups().len();
     for index in 0..groups {
         progress(index as f64 / groups as f64 / 2.0);
-        // What cannot be read is told by `verify`.
+        // `verify` reports what cannot be read.
         if let Ok(group) = snapshot.group(index) {
             count.group(&group, tables, snapshot.columns());
         }
@@ -152,7 +152,7 @@ pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents 
     count.contents(snapshot.verify(&mut |share| progress(0.5 + share / 2.0)))
 }
 
-/// Blocks that were counted.
+/// Counts of blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     spaces: [Sum; SPACES.len()],
@@ -162,7 +162,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// What the counts say.
+    /// Converts the counts to an answer.
     pub fn contents(&self, losses: Losses) -> Contents {
         let spaces = SPACES.iter().zip(&self.spaces);
         let spaces =
@@ -193,13 +193,14 @@ impl Count {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// All counts in a row, to be kept.
+    /// All counts as a list, to be stored in an index.
     pub fn numbers(&self) -> Vec<u64> {
         let sums = self.spaces.iter().chain(&self.kinds).flat_map(|sum| [sum.blocks, sum.bytes]);
         sums.chain([self.external_bytes, self.largest]).collect()
     }
 
-    /// The counts that were kept; none if these are not as many as they should be, or there cannot be so many blocks.
+    /// Restores stored counts; None if there are not exactly as many as expected, or the numbers are
+    /// impossible.
     pub fn from_numbers(numbers: &[u64]) -> Option<Count> {
         let mut count = Count::default();
         let (sums, rest) = numbers.split_at_checked(2 * (SPACES.len() + Kind::ALL.len()))?;
@@ -214,7 +215,7 @@ impl Count {
 
     /// Counts the blocks of a group.
     pub fn group(&mut self, group: &Group<'_>, tables: &Tables, columns: &Columns) {
-        // Neighbours are in the same space but for a few.
+        // Consecutive blocks are mostly in the same space.
         let mut space = None;
         for block in group.blocks() {
             let inside = |space: &bactrian_snapshot::Space| {

@@ -1,4 +1,4 @@
-//! How well the types of a heap are known, and where they contradict each other.
+//! How many blocks of a heap have known types, and where types contradict each other.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::{Heap, WORD};
 use crate::units::show_count;
 
-/// Reasons that are told in a line.
+/// The most reasons listed in a row.
 const REASONS: usize = 3;
-/// Blocks that are told of each conflict.
+/// The most example blocks listed for a conflict.
 const EXAMPLES: usize = 3;
 
 /// How well types are known. Sizes are in bytes with headers.
@@ -72,7 +72,7 @@ pub struct UnitRow {
     pub modules: Vec<String>,
 }
 
-/// How well a heap's types are known; none if it was opened without a table.
+/// Summarises how well a heap's types are known; None if it was opened without a type table.
 pub fn type_coverage(heap: &Heap) -> Option<TypeCoverage> {
     let coverage = heap.coverage()?;
     let all = coverage.words();
@@ -124,8 +124,8 @@ fn units(heap: &Heap) -> Vec<UnitRow> {
 }
 
 impl TypeCoverage {
-    /// In a line: `93.0 % of words typed exactly, 4.0 % by sample, 0 % by inference; 1.0 % tag only, 2.0 % unknown (1.5 % held by
-    /// stacks only)`.
+    /// In one line:
+    /// `93.0 % of words typed exactly, 4.0 % by sample, 0 % by inference; 1.0 % tag only, 2.0 % unknown (1.5 % held by stacks only)`.
     pub fn text(&self) -> String {
         let percent = |share: f64| match share * 100.0 {
             0.0 => "0 %".to_owned(),
@@ -189,7 +189,7 @@ pub struct ConflictRow {
     pub nodes: Vec<Node>,
 }
 
-/// Conflicts; none if the heap was opened without a table.
+/// Type conflicts; None if the heap was opened without a type table.
 pub fn conflicts(heap: &Heap) -> Option<Conflicts> {
     let typing = heap.typing()?;
     let mut known: HashMap<(Option<&str>, &str, &str, &str), usize> = HashMap::new();

@@ -1,8 +1,9 @@
-//! What changed from snapshot to snapshot: classes that grow, blocks that came, went and stayed, where it leads.
+//! Differences between snapshots: classes that grow; blocks that are new, gone or surviving; and where the
+//! growth leads.
 //!
-//! Classes are the same if they have the same name and place. Blocks are the same if they have the same address, class
-//! and size: a block that took the place of one like it is taken for it. Where a compaction has moved blocks, or the
-//! snapshots are of two processes, blocks cannot be compared, and that is said.
+//! Classes are identified by name and place. Blocks are identified by address, class and size: a block that
+//! took the place of a similar one is mistaken for it. After a compaction, or for snapshots of two processes,
+//! blocks cannot be compared, and the answer says so.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use serde::Serialize;
 
 use super::{Heap, WORD, difference};
 
-/// Less of the smaller heap's blocks found again than this: something has moved them.
+/// If fewer than this fraction of the smaller heap's blocks are found again, something has moved them.
 const FEW: f64 = 0.01;
-/// And only if there are as many, since a small heap may well be all new.
+/// But only if there are this many blocks, because a small heap may well be all new.
 const ENOUGH: u64 = 1_000;
 
 /// Snapshots compared.
@@ -86,8 +87,8 @@ impl Counted {
 }
 
 impl HeapDiff {
-    /// In how many seconds after the last snapshot all blocks together reach so many bytes, if they go on like this;
-    /// none if they do not grow, 0 if they are there.
+    /// In how many seconds after the last snapshot the total reaches `bytes`, if the growth continues; None
+    /// if there is no growth, 0 if it is reached already.
     pub fn time_to(&self, bytes: u64) -> Option<f64> {
         let now = self.all.bytes.last().copied()?;
         if now >= bytes {
@@ -98,7 +99,7 @@ impl HeapDiff {
     }
 }
 
-/// Compares snapshots that come one after another, of which two at a time are held in memory.
+/// Compares a sequence of snapshots, with only two in memory at a time.
 #[derive(Default)]
 pub struct Series {
     first: Option<(Arc<Heap>, Vec<u32>)>,
@@ -109,12 +110,13 @@ pub struct Series {
     classes: ClassNumbers,
     /// For each snapshot, blocks and bytes by class.
     totals: Vec<Vec<Counted>>,
-    /// From the first to the last: new, gone and surviving blocks by class, or why they are not known.
+    /// From the first to the last snapshot: new, gone and surviving blocks by class, or why they are not
+    /// known.
     matched: Option<Result<Vec<[Counted; 3]>, String>>,
 }
 
 impl Series {
-    /// Adds the next snapshot; if it `is_last`, its blocks are compared with those of the first.
+    /// Adds the next snapshot. If `is_last`, its blocks are compared with those of the first.
     pub fn add(&mut self, heap: impl Into<Arc<Heap>>, is_last: bool) {
         let heap = heap.into();
         let numbers = self.count(&heap);
@@ -136,7 +138,7 @@ impl Series {
         self.count(heap);
     }
 
-    /// Counts the blocks of a snapshot by class; gives the numbers of its classes.
+    /// Counts a snapshot's blocks by class and returns the numbers of its classes.
     fn count(&mut self, heap: &Heap) -> Vec<u32> {
         let numbers = self.classes.of(heap);
         let totals = totals(heap, &numbers, self.classes.names.len());
@@ -154,7 +156,7 @@ impl Series {
         numbers
     }
 
-    /// What changed.
+    /// The result.
     pub fn finish(self) -> HeapDiff {
         let sum = |of: &dyn Fn(&Counted) -> u64| -> Vec<u64> {
             self.totals.iter().map(|totals| totals.iter().map(of).sum()).collect()
@@ -171,7 +173,7 @@ impl Series {
                     class,
                     change: ends.map_or(0, |(first, last)| difference(*last, *first)),
                     grows_always: bytes.len() > 2 && bytes.windows(2).all(|pair| pair[0] < pair[1]),
-                    // Between two processes there is no time in which something grew.
+                    // Between two processes there is no time over which anything grew.
                     rate: rate(&self.times, &bytes).filter(|_| !self.is_of_several),
                     blocks,
                     bytes,
@@ -230,7 +232,7 @@ pub(super) fn compactions(heap: &Heap) -> Option<u64> {
     of("compactions")
 }
 
-/// Classes of several snapshots, by name.
+/// Numbers classes of several snapshots, by name.
 #[derive(Default)]
 pub(super) struct ClassNumbers {
     known: HashMap<String, u32>,
@@ -238,7 +240,7 @@ pub(super) struct ClassNumbers {
 }
 
 impl ClassNumbers {
-    /// The number that each class of a heap has among those of all snapshots.
+    /// The common number of each class of a heap.
     pub fn of(&mut self, heap: &Heap) -> Vec<u32> {
         let number = |class: &super::Class| {
             let title = class.title();
@@ -254,7 +256,7 @@ impl ClassNumbers {
     }
 }
 
-/// The process that a snapshot is of, and how often its heap had been compacted.
+/// The process of a snapshot, and how often its heap had been compacted.
 pub(super) struct Origin {
     process: (u32, String, String),
     compactions: Option<u64>,
@@ -267,7 +269,7 @@ impl Origin {
         Origin { process, compactions: compactions(heap) }
     }
 
-    /// Why blocks of this snapshot and a later one are not to be compared by their addresses.
+    /// Why blocks of this snapshot and a later one cannot be compared by address; None if they can.
     pub fn why_not(&self, later: &Origin) -> Option<String> {
         if self.process != later.process {
             return Some("the snapshots are of different processes".to_owned());
@@ -281,7 +283,8 @@ impl Origin {
     }
 }
 
-/// New, gone and surviving blocks by class. Blocks of minor heaps are new or gone: they have no lasting address.
+/// New, gone and surviving blocks by class. Blocks of minor heaps are new or gone: they have no stable
+/// address.
 fn matched(
     first: &Heap,
     of_first: &[u32],
@@ -345,7 +348,7 @@ pub(super) struct Seen {
     pub is_static: bool,
 }
 
-/// Blocks in order of addresses, group by group.
+/// Blocks in address order, read group by group.
 pub(super) struct Blocks<'a> {
     heap: &'a Heap,
     numbers: &'a [u32],
@@ -383,7 +386,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The slope of bytes over seconds by least squares; none if all are of one time.
+/// The slope of bytes over seconds by least squares; None if all times are equal.
 pub(super) fn rate(times: &[f64], bytes: &[u64]) -> Option<f64> {
     let count = times.len().min(bytes.len()) as f64;
     let first = *times.first()?;

@@ -1,7 +1,7 @@
-//! Two heaps laid over each other: the merged tree of dominators of one beside that of the other, as a flame graph of what changed.
+//! A differential flame graph of two heaps: the merged dominator trees of both, matched by name.
 //!
-//! Entries are the same if they and all above them are called the same. Addresses play no part, so heaps of two processes, or of
-//! two builds, can be compared as well.
+//! Entries are the same if they and all their ancestors have the same names. Addresses do not matter, so
+//! heaps of two processes or of two builds can be compared.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::labels::LabelId;
 use crate::placed::placed;
 use crate::stack_tree::{StackId, StackTree};
 
-/// Deeper entries are not told apart.
+/// Deeper entries are merged.
 const MOST_LEVELS: u32 = 40;
 
-/// Frames with a smaller share in both heaps are left out.
+/// Frames with a smaller share in both heaps are omitted.
 const MIN_SHARE: f64 = 0.0005;
 
-/// A heap is asked for smaller entries than are shown: they may be large in the other heap.
+/// Smaller entries are read from each heap than are shown, because they may be large in the other heap.
 const MIN_SHARE_OF_ONE: f64 = MIN_SHARE / 100.0;
 
 /// What two heaps hold, as the frames of a flame graph: parallel lists, depth first, larger ones before smaller ones.
@@ -64,7 +64,7 @@ pub(super) struct HolderTrees {
     known: HashMap<String, LabelId>,
 }
 
-/// What one heap has at each place of the tree.
+/// The sizes of one heap at a node of the tree.
 #[derive(Clone, Copy, Default)]
 struct Sizes {
     own_words: u64,
@@ -72,7 +72,7 @@ struct Sizes {
     words: u64,
 }
 
-/// The sizes of one heap.
+/// The sizes of one heap, by node.
 pub(super) struct HeapSizes(Vec<Sizes>);
 
 impl HeapSizes {
@@ -82,7 +82,7 @@ impl HeapSizes {
 }
 
 impl HolderTrees {
-    /// Takes in the tree of a heap.
+    /// Adds the tree of a heap.
     pub fn take_in(&mut self, heap: &Heap) -> HeapSizes {
         let limits = MergedLimits { min_share: MIN_SHARE_OF_ONE, depth: MOST_LEVELS };
         let entries = merged_dominators(heap, &limits);
@@ -116,7 +116,7 @@ impl HolderTrees {
         })
     }
 
-    /// Both heaps, without what is small in both.
+    /// The flame graph of both heaps, without entries that are small in both.
     pub fn compare(&self, before: &HeapSizes, after: &HeapSizes) -> HeapDiffFlame {
         let larger = |stack: StackId| before.at(stack).words.max(after.at(stack).words) as f64;
         let shown = placed(&self.tree, StackId::ROOT, MIN_SHARE, larger);

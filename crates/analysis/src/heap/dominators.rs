@@ -1,8 +1,9 @@
-//! The tree of dominators, opened from above: what would be free if a block, or all blocks of a class, were not there.
+//! The dominator tree, opened from the top: what would be freed without a block, or without all blocks of a
+//! class.
 //!
-//! By class, each level shows what is held by the level above, all blocks of a class in one row, as [`super::merged`]
-//! tells: a list or a tree is one row and not a million levels. What is held by several roots together has no root above
-//! it, and stands beside them.
+//! By class, each level shows what the level above retains, with all blocks of a class merged into one row,
+//! as [`super::merged`] describes: so a list or a tree is one row, not a million levels. Blocks retained by
+//! several roots together have no root above them and stand beside the roots.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -14,25 +15,26 @@ use serde::Serialize;
 use super::merged::{MergedKind, Merging, Sum};
 use super::{Found, Heap, NotFound, WORD};
 
-/// Levels that are told at most, whatever is asked for.
+/// The most levels in an answer, whatever is requested.
 pub const MOST_LEVELS: usize = 60;
 
-/// How much of the tree is told.
+/// The requested part of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DominatorsShape {
-    /// Where to begin; the root of all if nothing is said.
+    /// Where to start; None for the root of all.
     pub of: Option<Found>,
-    /// Then go down, row by row: what each is called, or `@` and its node. Only where blocks of a class are together.
+    /// The path to follow from there: the name of each row, or `@` and its node. Only if blocks are merged by
+    /// class.
     pub below: Vec<String>,
-    /// Each block by itself, instead of all blocks of a class together.
+    /// Show single blocks instead of merging all blocks of a class.
     pub by_block: bool,
-    /// Levels.
+    /// The number of levels.
     pub depth: usize,
-    /// Rows at each place; 0 for all.
+    /// The most rows below each row; 0 for all.
     pub limit: usize,
-    /// Leave out rows that dominate less than this part of the heap.
+    /// Omit rows that retain less than this fraction of the heap.
     pub min_share: f64,
-    /// No more rows are told in all.
+    /// The most rows in total.
     pub most_rows: usize,
 }
 
@@ -78,10 +80,10 @@ pub struct DominatorsLeftOut {
     pub retained: u64,
 }
 
-/// Opens the tree of dominators.
+/// Opens the dominator tree.
 ///
 /// # Errors
-/// There is no row as those that are to be gone down to.
+/// If there is no row with a name on the path.
 pub fn dominators(heap: &Heap, question: &DominatorsShape) -> Result<DominatorTree, NotFound> {
     let room = Cell::new(question.most_rows);
     let opening = Opening { heap, question, total: heap.reached_words(), room };
@@ -101,17 +103,17 @@ pub fn dominators(heap: &Heap, question: &DominatorsShape) -> Result<DominatorTr
 struct Opening<'a> {
     heap: &'a Heap,
     question: &'a DominatorsShape,
-    /// Words.
+    /// The words of the whole heap.
     total: u64,
-    /// How many more rows may be told.
+    /// How many more rows may be listed.
     room: Cell<usize>,
 }
 
-/// Rows that are told, and what is not.
+/// The listed rows, and what is omitted.
 type Rows = (Vec<DominatorRow>, DominatorsLeftOut);
 
 impl Opening<'_> {
-    /// The blocks of each of these classes that no block of the same class dominates.
+    /// For each class, its blocks that are not dominated by another block of the same class.
     fn topmost(&self, classes: &[u32]) -> Vec<(MergedKind, Vec<Node>)> {
         let heap = self.heap;
         let mut is_wanted = vec![false; heap.classes().len()];
@@ -125,7 +127,7 @@ impl Opening<'_> {
         let mut topmost = vec![Vec::new(); is_wanted.len()];
         let group = |node: Node| wanted_class(node).unwrap_or(NONE);
         heap.each_topmost(topmost.len(), group, |class, node| topmost[class].push(node));
-        // What nothing holds is in no tree.
+        // Unreachable blocks are not in the tree.
         let parents = (0..heap.blocks() as Node).zip(&*heap.dominators().parent);
         for (node, _) in parents.filter(|(_, parent)| **parent == NONE) {
             wanted_class(node).into_iter().for_each(|class| topmost[class as usize].push(node));
@@ -134,7 +136,7 @@ impl Opening<'_> {
         topmost.filter(|(_, nodes)| !nodes.is_empty()).collect()
     }
 
-    /// Which rows are told, largest first, and what is left out.
+    /// The rows to list, largest first, and what is omitted.
     fn largest(
         &self,
         mut rows: Vec<u32>,
@@ -147,7 +149,7 @@ impl Opening<'_> {
             left_out.rows += 1;
             left_out.retained = left_out.retained.saturating_add(bytes);
         };
-        // There may be millions of them: only those that are told are put in order.
+        // There may be millions: only those to be listed are sorted.
         let least = min_share * self.total as f64;
         rows.retain(|&row| {
             let is_told = about(row).0 as f64 >= least;
@@ -169,7 +171,7 @@ impl Opening<'_> {
         (rows, left_out)
     }
 
-    /// Rows that have none above them, with those below.
+    /// The topmost rows, with those below.
     fn starts(&self, starts: &[(MergedKind, Vec<Node>)]) -> Rows {
         let about = |(kind, nodes): &(MergedKind, Vec<Node>)| (self.heap.retained_by(nodes), *kind);
         let about: Vec<_> = starts.iter().map(about).collect();
@@ -183,7 +185,7 @@ impl Opening<'_> {
         (told.into_iter().map(row).collect(), left_out)
     }
 
-    /// The row that is reached by going down from one of these.
+    /// The row at the end of the path, from one of these starts.
     fn further_down(&self, starts: &[(MergedKind, Vec<Node>)]) -> Result<DominatorRow, NotFound> {
         let path = &self.question.below;
         let deepest = path.len().min(MOST_LEVELS) + self.depth();
@@ -198,7 +200,7 @@ impl Opening<'_> {
         Err(NotFound::new(format!("there is no such row in the tree of dominators: {path}")))
     }
 
-    /// The entry below another with this name; the largest, if there are several.
+    /// The child of an entry with this name; the largest, if there are several.
     fn child(&self, merging: &Merging, entry: u32, name: &str) -> Option<u32> {
         let number = name.strip_prefix(['@', '#']).and_then(|digits| digits.parse::<Node>().ok());
         let is_it = |child: &&u32| match merging.entries[**child as usize].kind {
@@ -210,7 +212,7 @@ impl Opening<'_> {
         named.copied().max_by_key(|&child| (merging.sums[child as usize].words, Reverse(child)))
     }
 
-    /// Rows of blocks, each by itself, that have a row of this level above them; with those below.
+    /// Rows of single blocks below a row of the previous level, with those below.
     fn blocks(&self, nodes: Vec<Node>, level: usize) -> Rows {
         let (heap, tree) = (self.heap, self.heap.dominator_tree());
         let about = |node| (heap.retained_words(node), MergedKind::Node(node));
@@ -235,13 +237,13 @@ impl Opening<'_> {
         self.row(kind, merging.entries[entry as usize].own, words, (rows, left_out))
     }
 
-    /// How many levels are told.
+    /// The number of levels.
     fn depth(&self) -> usize {
         self.question.depth.clamp(1, MOST_LEVELS)
     }
 
-    /// What part of everything a row must have below one of this level; the topmost are all told, and those that are too
-    /// deep are not.
+    /// The fraction of the heap that a row below this level must retain. All topmost rows are listed, and
+    /// rows that are too deep never are.
     fn min_share(&self, level: usize) -> f64 {
         match level {
             0 => 0.0,

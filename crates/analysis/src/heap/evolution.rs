@@ -1,8 +1,10 @@
-//! How a heap evolves from snapshot to snapshot: what types, modules, functions or places have in each.
+//! How a heap evolves from snapshot to snapshot: the size of types, modules, functions or allocation sites in
+//! each.
 //!
-//! From one picture to the next: of the blocks of a type, a module, a function or a place ([`BlockFilter`]). Numbers are
-//! those of [`classes_of`](super::classes_of) on each snapshot: exact, or estimated from samples. The first rows are told, in an
-//! order that looks at all snapshots or at one of them; all others together are one row, the rest.
+//! One view can be narrowed by another: to the blocks of a type, a module, a function or a site
+//! ([`BlockFilter`]). The numbers are those of [`classes_of`](super::classes_of) for each snapshot: exact, or
+//! estimated from samples. The first rows are listed, in an order based on all snapshots or on one of them;
+//! all others are summed in one row, the rest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,20 +19,20 @@ use super::{ClassBy, WORD};
 use crate::estimate::{Estimate, Scale, Tally};
 use crate::labels::{Label, module_of};
 
-/// What is asked of a series.
+/// A question about a series.
 #[derive(Clone, Debug)]
 pub struct EvolutionShape {
-    /// What blocks are told apart by; [`ClassBy::Tag`] is taken for [`ClassBy::Type`].
+    /// The grouping; [`ClassBy::Tag`] is treated as [`ClassBy::Type`].
     pub by: ClassBy,
-    /// Which blocks.
+    /// Which blocks to include.
     pub filter: BlockFilter,
-    /// What makes a row large.
+    /// The unit that determines a row's size.
     pub unit: EvolutionUnit,
     /// Which rows come first.
     pub order: EvolutionOrder,
-    /// So many rows are told one by one; 0 for all.
+    /// The number of rows listed; 0 for all.
     pub number: usize,
-    /// And these, by their names.
+    /// Additional rows to list, by name.
     pub also: Vec<String>,
 }
 
@@ -61,15 +63,15 @@ pub enum EvolutionUnit {
     Blocks,
 }
 
-/// Which rows come first.
+/// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EvolutionOrder {
-    /// Those that are largest on the average of all snapshots.
+    /// By average size over all snapshots.
     #[default]
     Average,
-    /// Those that grew most from the first to the last.
+    /// By growth from the first to the last snapshot.
     Growth,
-    /// Those that are largest in one snapshot, by its place in the series.
+    /// By size in one snapshot, given by its index in the series.
     At(usize),
 }
 
@@ -125,7 +127,7 @@ const ESTIMATED: &str =
     "estimated from samples, as if all live words had the same chance to be sampled";
 const SEVERAL: &str = "the snapshots are of several processes: what lies between them is no growth";
 
-/// What a row has in one snapshot, so that rows can be added up.
+/// The sums of a row in one snapshot, before they are converted to sizes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     counted: Counted,
@@ -146,11 +148,11 @@ impl Cell {
     }
 }
 
-/// How cells of one snapshot are read.
+/// How the cells of a snapshot are converted.
 #[derive(Clone, Copy)]
 enum Reading {
     Exact,
-    /// By the part of words that were sampled, and how many samples one stands for at most.
+    /// With the fraction of words that were sampled, and the most samples that one sample can stand for.
     Estimated(f64, f64),
 }
 
@@ -161,7 +163,7 @@ impl Reading {
             Reading::Exact => {
                 [cell.counted.bytes, cell.counted.blocks].map(|count| Estimate::exact(count as f64))
             }
-            // Without any sample nothing can be said, not even how little there is.
+            // Without any sample nothing is known, not even an upper bound.
             Reading::Estimated(rate, _) if rate <= 0.0 => [Estimate::default(); 2],
             Reading::Estimated(rate, heaviest) => [
                 Scale::of_words(rate, WORD as f64).with_heaviest(heaviest).estimate(cell.words),
@@ -179,7 +181,7 @@ struct Table {
     readings: Vec<Reading>,
 }
 
-/// Tells how a heap evolves; `sums` are in the order in which the snapshots were taken.
+/// Computes how a heap evolves; `sums` are in the order in which the snapshots were taken.
 pub fn evolution(sums: &[&HeapSums], question: &EvolutionShape) -> Evolution {
     let table = Table::new(sums, question);
     let order = table.order(question);
@@ -217,7 +219,7 @@ pub fn evolution(sums: &[&HeapSums], question: &EvolutionShape) -> Evolution {
     }
 }
 
-/// Names of rows that have a text in them, in order, so many at most: to find what is not shown.
+/// Row names that contain `text`, in order, at most `most`: to find rows that are not shown.
 pub fn evolution_names(
     sums: &[&HeapSums],
     question: &EvolutionShape,
@@ -257,7 +259,7 @@ fn notes(
 }
 
 impl EvolutionShape {
-    /// Whether blocks can be told without knowing where they were allocated.
+    /// Whether the question can be answered without allocation sites.
     fn is_by_class(&self) -> bool {
         matches!(self.by, ClassBy::Type | ClassBy::Tag) && !self.filter.is_by_place()
     }
@@ -277,7 +279,7 @@ impl BlockFilter {
             && self.site.as_ref().is_none_or(|wanted| site.text().contains(wanted))
     }
 
-    /// Which classes of a series are wanted, by their names; none: all.
+    /// The wanted class names of a series; None for all.
     fn classes<'s>(&self, sums: &[&'s HeapSums]) -> Option<HashSet<&'s str>> {
         let wanted = self.class.as_deref()?;
         let names = || sums.iter().flat_map(|sums| &sums.classes).map(|(label, _)| &*label.name);
@@ -322,7 +324,7 @@ impl Table {
         table
     }
 
-    /// Rows in the order that is asked for; of equal ones, by their names.
+    /// Rows in the requested order; ties are sorted by name.
     fn order(&self, question: &EvolutionShape) -> Vec<usize> {
         let sizes: Vec<Vec<f64>> =
             self.cells.iter().map(|cells| self.sizes(cells, question.unit)).collect();
@@ -403,7 +405,7 @@ fn by_place(
         return Reading::Estimated(sums.rate, sums.heaviest_sample);
     }
     if !question.filter.is_by_place() {
-        // What has no sample was allocated by other means.
+        // Blocks without a sample were allocated by other means.
         let mut left = Counted::default();
         for (_, counted) in sums.classes.iter().filter(|(label, _)| is_wanted(label)) {
             left.blocks += counted.blocks;

@@ -1,4 +1,4 @@
-//! Which fields of a type's blocks somebody means.
+//! Resolves a field name to fields of a type's blocks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,16 +7,16 @@ use bactrian_snapshot::BlockId;
 
 use super::Heap;
 
-/// Names of fields that a refusal lists.
+/// The most names listed in an error message.
 const MOST_NAMES: usize = 20;
 
-/// A field as somebody names it: `name`, `.name`, `Node.left` of a constructor, or its number.
+/// A field as users name it: `name`, `.name`, `Node.left` of a constructor, or its index.
 pub(super) struct FieldNames<'a> {
     heap: &'a Heap,
     wanted: &'a str,
-    /// By class, constructor and number.
+    /// Whether a field is meant, by class, constructor and index.
     known: HashMap<(u32, Option<&'a str>, u64), bool>,
-    /// What fields that were asked for are called.
+    /// The names of all fields that were tested.
     all: BTreeSet<String>,
 }
 
@@ -39,12 +39,12 @@ impl<'a> FieldNames<'a> {
         })
     }
 
-    /// Whether one was.
+    /// Whether any tested field was meant.
     pub fn is_met(&self) -> bool {
         self.known.values().any(|wanted| *wanted)
     }
 
-    /// What all that were asked for are called.
+    /// The names of all tested fields.
     pub fn met(&self) -> String {
         let names: Vec<&str> = self.all.iter().map(String::as_str).take(MOST_NAMES).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }

@@ -1,9 +1,10 @@
-//! What is held through each field of a type's blocks.
+//! What is retained through each field of a type's blocks.
 //!
-//! Everything that a block of the type dominates is counted to the nearest such block above it, and there to the field
-//! that leads to it, so that nothing counts twice: a list of records does not count its end again in each cell. What a
-//! block dominates although no single field leads there is held by several fields together. What a field points to but
-//! its block does not dominate is shared: somebody else holds it as well.
+//! Everything that a block of the type dominates is attributed to the nearest such block above it, and there
+//! to the field that leads to it, so that nothing counts twice: a list of records does not count its tail
+//! again in each cell. What a block dominates without a single field leading there is retained by several
+//! fields together. What a field points to without being dominated by its block is shared: something else
+//! holds it as well.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,7 +18,8 @@ use serde::Serialize;
 use super::{Heap, WORD};
 use crate::parallel;
 
-/// Fields that are told apart; those of larger blocks are elements like all others.
+/// Blocks with at most this many fields are reported by field; the fields of larger blocks are treated as
+/// elements.
 const FEW: u64 = 64;
 
 /// What the blocks of a type hold, field by field. Sizes are in bytes with headers.
@@ -60,12 +62,12 @@ pub struct FieldRow {
     pub same: u64,
 }
 
-/// A field before it has a name: the tag of its block, the block's size if it is small, and its number.
+/// A field before it has a name: the tag of its block, the block's size if it is small, and its index.
 type Key = (u8, u64, u64);
 
 #[derive(Clone, Debug, Default)]
 struct Sums {
-    /// A block that has it.
+    /// An example block with this field.
     of: Node,
     pointers: u64,
     immediates: u64,
@@ -74,10 +76,10 @@ struct Sums {
     words: u64,
 }
 
-/// Blocks that no field of a block of the type leads to.
+/// Marks blocks to which no field of a block of the type leads.
 const NO_FIELD: u32 = u32::MAX;
 
-/// Tells what the blocks of some classes hold.
+/// Computes what the blocks of some classes retain.
 pub fn fields(heap: &Heap, classes: &[u32]) -> Fields {
     let mut is_class = vec![false; heap.classes().len()];
     for &class in classes {
@@ -100,11 +102,11 @@ struct Found<'a> {
     typing: Option<&'a Typing>,
     keys: HashMap<(Key, Option<&'a str>), u32>,
     sums: Vec<Sums>,
-    /// For each node the field of its dominator that leads to it.
+    /// For each node, the field of its dominator that leads to it.
     leads: Vec<u32>,
 }
 
-/// What the blocks have beside what is held through fields, in words.
+/// Words of the blocks that are not retained through single fields.
 #[derive(Default)]
 struct Counted {
     blocks: u64,
@@ -135,7 +137,7 @@ impl Found<'_> {
                 } else if parents.get(to as usize) != Some(&node) {
                     sums.shared += 1;
                 }
-                // Of two fields the first counts.
+                // If two fields lead there, the first counts.
                 if parents.get(to as usize) == Some(&node)
                     && let Some(lead) = self.leads.get_mut(to as usize)
                     && *lead == NO_FIELD
@@ -146,7 +148,7 @@ impl Found<'_> {
         });
     }
 
-    /// The number of a field; constructors of one tag, as extensions have, are told apart.
+    /// The number of a field. Constructors with the same tag, as in extensible variants, are distinguished.
     fn number(&mut self, node: Node, key: Key) -> u32 {
         let constructor = self.typing.and_then(|typing| typing.constructor(BlockId(node)));
         let next = self.sums.len() as u32;
@@ -157,7 +159,8 @@ impl Found<'_> {
         number
     }
 
-    /// Goes down the tree of dominators and counts each block to what leads to it from the nearest block of the type.
+    /// Walks down the dominator tree and attributes each block to what leads to it from the nearest block of
+    /// the type.
     fn count(&mut self, heap: &Heap, is_one: &dyn Fn(Node) -> bool) -> Counted {
         const OUTSIDE: u32 = u32::MAX - 1;
         let tree = heap.dominator_tree();
@@ -236,7 +239,7 @@ impl Found<'_> {
     }
 }
 
-/// Fields of those blocks of a group that are wanted; what cannot be read is not there.
+/// The fields of the wanted blocks of a group; unreadable ones are missing.
 fn fields_of_group(
     heap: &Heap,
     index: usize,

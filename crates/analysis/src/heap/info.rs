@@ -1,4 +1,4 @@
-//! What a snapshot is, from its directory and its tables: no block is read.
+//! Facts about a snapshot from its directory and tables, without reading blocks.
 
 use bactrian_snapshot::{CodeKind, Reason, RootKind, Snapshot, Tables, Way};
 use bactrian_trace::Micros;
@@ -91,7 +91,7 @@ pub struct SkippedInfo {
 }
 
 impl SkippedInfo {
-    /// All together.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.copies.saturating_add(self.memory).saturating_add(self.disk)
     }
@@ -129,7 +129,7 @@ pub struct MemoryUse {
     pub fiber_stacks: Option<u64>,
 }
 
-/// What a snapshot is.
+/// The facts about a snapshot.
 pub fn info(snapshot: &Snapshot) -> Info {
     let about = snapshot.info();
     let tables = snapshot.tables();
@@ -220,7 +220,7 @@ fn way(way: Way) -> &'static str {
     }
 }
 
-/// Kinds of roots in the order in which they are shown.
+/// Kinds of roots in display order.
 const ROOT_KINDS: &[&str] = &[
     "global",
     "dynamic-global",

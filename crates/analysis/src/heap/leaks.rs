@@ -1,7 +1,9 @@
-//! The hunt with three snapshots: what came between the first and the second, and is still there in the third.
+//! The three-snapshot technique: blocks that are new between the first and the second snapshot and still
+//! exist in the third.
 //!
-//! What a program needs for its work comes and goes. What came in one round and is there after the next has stayed for no work
-//! that is known: a leak is among it, and little else. Blocks are the same as for a difference: by address, class and size.
+//! What a program needs for its work comes and goes. What came in one round and still exists after the next
+//! was kept for no known work: leaks are among it, and little else. Blocks are matched as in a diff: by
+//! address, class and size.
 
 use std::collections::HashMap;
 
@@ -38,21 +40,21 @@ pub struct LeakRow {
     pub site: Option<String>,
 }
 
-/// What tells a block from others, in the order of addresses.
+/// Identifies a block; sorted by address.
 type Key = (u64, u32, u32);
 
-/// Snapshots of one process that come one after another: one at a time is in memory.
+/// Consecutive snapshots of one process, with one in memory at a time.
 #[derive(Default)]
 pub struct Hunt {
     origin: Option<Origin>,
     not_matched: Option<String>,
     classes: ClassNumbers,
-    /// Blocks of those that were looked at.
+    /// The blocks of the snapshots so far.
     seen: Vec<Vec<Key>>,
 }
 
 impl Hunt {
-    /// Remembers the blocks of a snapshot.
+    /// Records the blocks of a snapshot.
     pub fn add(&mut self, heap: &Heap) {
         self.check(heap);
         let numbers = self.classes.of(heap);
@@ -65,10 +67,11 @@ impl Hunt {
         self.seen.push(keys);
     }
 
-    /// What the second snapshot has, the first has not, and this one, the third, still has.
+    /// The blocks that are missing in the first snapshot, exist in the second, and still exist in this one,
+    /// the third.
     ///
     /// # Errors
-    /// Why their blocks cannot be compared.
+    /// The reason for which their blocks cannot be compared.
     pub fn finish(mut self, heap: &Heap) -> Result<Leaks, String> {
         self.check(heap);
         if let Some(why) = self.not_matched {
@@ -146,14 +149,14 @@ fn row(
     }
 }
 
-/// For each block, the nearest root among its dominators; none if only several together are.
+/// For each block, the nearest root among its dominators; None if only several roots together dominate it.
 fn roots_above(heap: &Heap) -> Vec<Node> {
     let parent = &*heap.dominators().parent;
     let mut above = vec![None; heap.blocks()];
     let mut way = Vec::new();
     for node in 0..heap.blocks() as Node {
         let mut at = node;
-        // Up to a root, or to a block of which it is known; then down again.
+        // Up to a root or a block with a known root, then back down.
         let root = loop {
             if at == NONE {
                 break NONE;
@@ -173,7 +176,7 @@ fn roots_above(heap: &Heap) -> Vec<Node> {
     above.into_iter().map(|root| root.unwrap_or(NONE)).collect()
 }
 
-/// Where sampled blocks were allocated.
+/// Allocation sites of sampled blocks.
 fn places(heap: &Heap) -> HashMap<u32, Location> {
     let tables = heap.tables();
     let place = |sample: &bactrian_snapshot::Sample| {

@@ -1,12 +1,14 @@
-//! The tree of dominators, merged: below each entry, all blocks of a class that it alone holds are one entry. Blocks
-//! that are held by others of their class, directly or through others, belong to the same entry as these. So a list of
-//! a million cells is one entry, a tree whose nodes and leaves alternate is two, and a heap of any size can be drawn.
+//! The merged dominator tree: below each entry, all blocks of a class that it alone holds are one entry.
+//! Blocks that are held by others of their class, directly or indirectly, belong to the entry of those. So a
+//! list of a million cells is one entry, a tree of alternating nodes and leaves is two, and a heap of any
+//! size can be drawn.
 //!
-//! What an entry holds is all below it, and each block is in one entry. So the blocks of an entry that are held by others
-//! of their class through a second entry are counted in the first, and not in the second, which holds them as well.
+//! An entry retains everything below it, and each block is in one entry. So blocks of a class that are held,
+//! through a second entry, by others of their class are counted in the first entry and not in the second,
+//! which retains them as well.
 //!
-//! Entries that hold little, or are deep down, are not told apart: what they hold is summed up in one entry of the
-//! kind [`MergedKind::Rest`] below their parent, so that nothing is lost.
+//! Entries that retain little, or are too deep, are not listed: they are summed in an entry of the kind
+//! [`MergedKind::Rest`] below their parent, so that nothing is lost.
 
 use std::collections::HashMap;
 
@@ -16,18 +18,18 @@ use serde::Serialize;
 
 use super::{Class, Heap, Holder, Holders};
 
-/// Stands for the rest below an entry where classes have their numbers.
+/// Stands for the rest below an entry, in place of a class number.
 const NO_CLASS: u32 = u32::MAX;
 
-/// How many bits places of what was looked up lately have.
+/// Log2 of the size of the cache of recent lookups.
 const RECENT: u32 = 14;
 
-/// How much of the tree is wanted.
+/// The requested part of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MergedLimits {
-    /// Entries that hold less than this share of all words are not told apart.
+    /// Entries that retain less than this fraction of all words go to the rest.
     pub min_share: f64,
-    /// Nor are those with so many entries above them.
+    /// So do entries with this many ancestors.
     pub depth: u32,
 }
 
@@ -61,15 +63,14 @@ pub struct Merged {
     pub words: u64,
 }
 
-/// The merged tree. Parents come before their children, and all below an entry before what is beside it. Entries with
-/// one parent are in order of what they hold, the largest first and the rest last.
+/// The merged tree in preorder. Siblings are sorted by retained size, the largest first and the rest last.
 pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
     let start = (MergedKind::Node(heap.root()), &[heap.root()][..]);
     let Merging { entries, sums, children } =
         Merging::of(heap, start, limits.depth.saturating_sub(1));
     let least = limits.min_share * heap.reached_words() as f64;
     let mut all: Vec<Merged> = Vec::new();
-    // What is to be told, with the place of its parent.
+    // Entries to be listed, with the index of their parent.
     let mut waiting = vec![(Told::Entry(0), None)];
     while let Some((told, parent)) = waiting.pop() {
         let place = all.len();
@@ -93,7 +94,7 @@ pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
                 false => rest.add(sums[child]),
             }
         }
-        // The last is told first.
+        // A stack: the largest must be on top.
         wanted.sort_by_key(|&child| sums[child].words);
         let wanted = wanted.into_iter().map(Told::Entry);
         let rest = (rest != Sum::default()).then_some(Told::Rest(rest));
@@ -107,7 +108,7 @@ enum Told {
     Rest(Sum),
 }
 
-/// Blocks and their words.
+/// A number of blocks and words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub blocks: u64,
@@ -136,7 +137,7 @@ pub(super) struct Entry {
     pub own: Sum,
 }
 
-/// All entries, those above before those below, with what each holds. The first is what the tree begins with.
+/// All entries, parents before children, with the retained size of each. The first is the root of the tree.
 pub(super) struct Merging {
     pub entries: Vec<Entry>,
     pub sums: Vec<Sum>,
@@ -144,8 +145,8 @@ pub(super) struct Merging {
 }
 
 impl Merging {
-    /// Merges what some nodes dominate, none of which dominates another. What has more than `deepest` entries above it
-    /// is not told apart.
+    /// Merges what some nodes dominate, none of which dominates another. Entries with more than `deepest`
+    /// ancestors go to the rest.
     pub fn of(heap: &Heap, (kind, start): (MergedKind, &[Node]), deepest: u32) -> Merging {
         let first = Entry { parent: NONE, depth: 0, kind, own: Sum::default() };
         let mut building = Building {
@@ -176,7 +177,7 @@ impl Merging {
             let sum = sums[entry];
             sums[entries[entry].parent as usize].add(sum);
         }
-        // The same, but for what is not reached and would not be free.
+        // The same, except that it excludes what is unreachable and would not be freed.
         sums[0].words = heap.retained_by(start);
         let parents: Vec<Node> = entries.iter().map(|entry| entry.parent).collect();
         Merging { entries, sums, children: Tree::of(&parents) }
@@ -185,20 +186,20 @@ impl Merging {
 
 struct Building<'a> {
     holders: &'a Holders,
-    /// Of the heap.
+    /// The number of blocks of the heap.
     blocks: usize,
     class_of: &'a [u32],
     weights: &'a [u32],
     entries: Vec<Entry>,
-    /// Where blocks of a class that are held by an entry belong: below it, or to an entry of that class above it.
+    /// The entry for blocks of a class that are held by an entry: below it, or an ancestor of that class.
     known: HashMap<(u32, u32), u32>,
-    /// Some of these that were looked up lately, in a place that follows from them: there may be millions.
+    /// A direct-mapped cache for `known`, which may have millions of entries.
     recent: Box<[((u32, u32), u32)]>,
     deepest: u32,
 }
 
 impl Building<'_> {
-    /// Puts a node that is held by an entry where it belongs, and tells where that is.
+    /// Assigns a node that is held by an entry to its own entry, and returns that.
     fn put(&mut self, node: Node, held_by: u32) -> u32 {
         let entry = if (node as usize) < self.blocks {
             let class = self.class_of.get(node as usize).copied().unwrap_or(0);
@@ -209,7 +210,7 @@ impl Building<'_> {
             }
             self.recent[place].1
         } else if self.holders.get(node).is_some_and(Holder::is_one_finaliser) {
-            // All with one function are alike.
+            // All finalisers with one function are alike.
             held_by
         } else {
             self.below(held_by, MergedKind::Node(node))
@@ -218,7 +219,7 @@ impl Building<'_> {
         entry
     }
 
-    /// Counts a node.
+    /// Adds a node to an entry.
     fn add(&mut self, node: Node, entry: u32) {
         let is_block = (node as usize) < self.blocks;
         let words = self.weights.get(node as usize).copied().unwrap_or(0);
@@ -226,7 +227,7 @@ impl Building<'_> {
         self.entries[entry as usize].own.add(sum);
     }
 
-    /// Where a block of a class belongs that is held by an entry.
+    /// The entry for blocks of a class that are held by an entry.
     fn of_class(&mut self, entry: u32, class: u32) -> u32 {
         let kind = MergedKind::Class(class);
         if self.entries[entry as usize].kind == kind {
@@ -240,8 +241,8 @@ impl Building<'_> {
         found
     }
 
-    /// A new entry below another, or the rest that is there if that would be too deep. So chains of entries are short,
-    /// whatever is in a heap.
+    /// A new child of an entry, or the rest if it would be too deep. So chains of entries are short for any
+    /// heap.
     fn below(&mut self, entry: u32, kind: MergedKind) -> u32 {
         let Entry { depth, kind: of, .. } = self.entries[entry as usize];
         let depth = depth.saturating_add(1);
@@ -258,7 +259,7 @@ impl Building<'_> {
     }
 }
 
-/// The entry of this kind among an entry and those above it.
+/// The entry of this kind among an entry and its ancestors.
 fn above(entries: &[Entry], mut entry: u32, kind: MergedKind) -> Option<u32> {
     while let Some(this) = entries.get(entry as usize) {
         if this.kind == kind {
@@ -270,12 +271,12 @@ fn above(entries: &[Entry], mut entry: u32, kind: MergedKind) -> Option<u32> {
 }
 
 impl Heap {
-    /// What would be free without some nodes, none of which dominates another; in words.
+    /// The words that would be freed without some nodes, none of which dominates another.
     pub(super) fn retained_by(&self, nodes: &[Node]) -> u64 {
         nodes.iter().map(|node| self.retained_words(*node)).fold(0, u64::saturating_add)
     }
 
-    /// What an entry of the merged tree is, in words: `module Main`, `closure Main.load (main.ml:12)`.
+    /// The description of an entry: `module Main`, `closure Main.load (main.ml:12)`.
     pub fn describe_merged(&self, kind: MergedKind) -> String {
         match kind {
             MergedKind::Node(node) => self.describe(node),

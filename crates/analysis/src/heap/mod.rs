@@ -1,7 +1,7 @@
-//! Questions to heap snapshots: what a snapshot is, what is in it, whether its file is whole, and, as a graph, who
-//! holds what.
+//! Questions about heap snapshots: facts and contents, whether the file is intact, and, as a graph, who holds
+//! what.
 //!
-//! Sizes are in bytes and count the header of each block, as the collector does.
+//! Sizes are in bytes and include the header of each block, as the collector counts them.
 
 mod age;
 mod around;
@@ -95,16 +95,16 @@ pub use value::{ValueLimits, value};
 pub use walk::{Visit, blocks_of, every_block};
 pub use what_if::{CutRow, Freed, FreedClass, WhatIf, what_if};
 
-/// Bytes of a word. Only programs of 64 bits can be walked.
+/// Bytes per word. Only 64-bit programs are supported.
 pub const WORD: u64 = 8;
 
-/// What is more in one than in the other, as far as there are numbers for it: files may say anything.
+/// The difference, saturating: files may contain any numbers.
 fn difference(one: u64, other: u64) -> i64 {
     let difference = i128::from(one) - i128::from(other);
     difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// Bytes of a block with its header.
+/// The bytes of a block with its header.
 pub(crate) fn block_bytes(words: u64) -> u64 {
     words.saturating_add(1).saturating_mul(WORD)
 }

@@ -1,8 +1,9 @@
-//! A heap small enough to be drawn: blocks that reach each other are one, and so is everything that hangs on a single
-//! parent. What is left are sets of blocks, each entered through one block; the largest are told, with ways from the roots.
+//! A heap reduced until it can be drawn: blocks that reach each other are merged, and so is everything with a
+//! single parent. What remains are sets of blocks, each entered through one block. The largest sets are
+//! listed, with paths from the roots.
 //!
-//! Roots are sets of their own: each module and thread, each of their fields and frames, all finalisers with one function.
-//! Sets that begin with blocks of one class beside each other are one.
+//! Roots are sets of their own: each module and thread, each of their fields and frames, all finalisers with
+//! one function. Sibling sets whose entries are of one class are merged.
 
 use std::collections::HashMap;
 
@@ -13,13 +14,13 @@ use serde::Serialize;
 use super::graph::times;
 use super::{Heap, WORD};
 
-/// Sets that can be asked for: more would be drawn for hours, and read by nobody.
+/// The most sets that can be requested: more would take hours to draw, and nobody would read them.
 pub const MOST_SETS: usize = 2_000;
-/// Sets between the roots and a large set that are told, at most.
+/// The most sets listed between the roots and a large set.
 const WAY: usize = 6;
-/// The part of the heap that a set must have to be told, unless it is on the way to one that has.
+/// The fraction of the heap that a set must have to be listed, unless it is on the path to such a set.
 const LEAST: f64 = 0.000_5;
-/// Classes that are told of each set.
+/// The most classes listed for a set.
 const CLASSES: usize = 3;
 
 /// A heap in a few sets. Sizes are in bytes with headers.
@@ -102,11 +103,11 @@ pub struct ReducedEdge {
     pub left_out: u64,
 }
 
-/// Reduces a heap to about so many sets.
+/// Reduces a heap to about this many sets.
 pub fn reduced(heap: &Heap, sets: usize) -> ReducedHeap {
-    // Kinds of roots belong to the root of all: they say little in a picture.
+    // Kinds of roots belong to the root of all, because they say little in a picture.
     let standing = |node: Node| match heap.holders().get(node) {
-        // Finalisers are part of their function's.
+        // Finalisers belong to the holder of their function.
         Some(holder) if holder.level > 1 && !holder.is_one_finaliser() => Standing::Alone,
         Some(_) => Standing::InFamily(NONE),
         None => Standing::InFamily(heap.class_of().get(node as usize).copied().unwrap_or(NONE)),

@@ -1,10 +1,10 @@
-//! What roots hold: for each kind of roots, then each module, thread, finaliser's function and so on, then each field and
-//! place in a stack. Finalisers with one function are not told one by one.
+//! What roots hold: for each kind of root; then for each module, thread, finaliser function etc.; then for
+//! each field and stack line. Finalisers with one function are not listed one by one.
 //!
-//! Four sizes are told of each. *Shallow*: the blocks that it points to itself. *Reachable*: all that can be reached from
-//! it, though others may hold it as well. *Retained*: what can be reached only through it, and would be free without
-//! it. *Share*: its fair share, in which each block is divided among those that point to it; shares of all roots
-//! add up to the heap.
+//! Each row has four sizes. *Shallow*: the blocks that it points to directly. *Reachable*: everything
+//! reachable from it, even if others hold it as well. *Retained*: what is reachable only through it, and
+//! would be freed without it. *Share*: its fair share, in which each block is divided among those that point
+//! to it; the shares of all roots add up to the heap.
 
 use bactrian_graph::Node;
 use schemars::JsonSchema;
@@ -13,12 +13,12 @@ use serde::Serialize;
 use super::graph::Held;
 use super::{Heap, Holder, HolderKind, WORD};
 
-/// How much of the tree of roots is told.
+/// The requested part of the tree of roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RootsShape {
-    /// Levels: 1 for kinds of roots, 2 for modules and threads too, 3 for all.
+    /// The number of levels: 1 for kinds of roots, 2 includes modules and threads, 3 everything.
     pub depth: u8,
-    /// Rows below each; 0 for all.
+    /// The most rows below each row; 0 for all.
     pub limit: usize,
 }
 
@@ -80,7 +80,7 @@ pub struct FirstRootRow {
     pub rows: Vec<FirstRootRow>,
 }
 
-/// What roots point to, on two levels: at once, however large the heap is.
+/// What roots point to, on two levels: fast for a heap of any size.
 pub fn first_roots(heap: &Heap, limit: usize) -> FirstRootRow {
     first_row(heap, heap.root(), most(limit))
 }
@@ -107,7 +107,7 @@ fn first_row(heap: &Heap, node: Node, limit: usize) -> FirstRootRow {
     }
 }
 
-/// What roots hold.
+/// The sizes of roots.
 pub fn roots(heap: &Heap, question: &RootsShape) -> Roots {
     let first = heap.blocks() as Node;
     let held = heap.held(&[]);
@@ -127,7 +127,7 @@ pub fn roots(heap: &Heap, question: &RootsShape) -> Roots {
         });
     };
     below.iter_mut().for_each(largest_first);
-    // What is reached costs most, and is asked for only of what will be told.
+    // The reachable size is the most expensive, and is computed only for listed rows.
     let mut told = vec![heap.root()];
     let mut next = 0;
     while let Some(&node) = told.get(next) {
@@ -156,7 +156,7 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// A row with those below it; there are four levels at most.
+    /// A row with those below it; the recursion has at most four levels.
     fn row(&self, node: Node, level: u8) -> RootRow {
         let at = (node - self.first) as usize;
         let held = self.held.get(at).copied().unwrap_or_default();

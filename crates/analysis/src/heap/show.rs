@@ -1,4 +1,4 @@
-//! One block, or one root: what it is, what is in it, who points to it.
+//! The details of one block or root: what it is, its fields, and what points to it.
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
@@ -14,9 +14,9 @@ use super::{Heap, ValueLimits, WORD};
 use crate::parallel;
 use crate::units::Time;
 
-/// Frames of an allocation that are told.
+/// The most frames listed of an allocation's call stack.
 const FRAMES: usize = 20;
-/// Edges that are looked through at once for who points to a block.
+/// The number of edges per parallel task in the search for predecessors.
 const PIECE: usize = 1 << 20;
 
 /// One block or root.
@@ -110,7 +110,7 @@ pub struct Allocation {
     pub age: Option<Time>,
 }
 
-/// Tells of one block or root. Of fields and of who points to it, `limit` at most are told; 0 for all.
+/// Describes a block or root. At most `limit` fields and predecessors are listed; 0 for all.
 pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Shown {
     let limit = if limit == 0 { usize::MAX } else { limit };
     let block = heap.block(node);
@@ -146,12 +146,12 @@ pub fn show(heap: &Heap, node: Node, limit: usize, limits: &ValueLimits) -> Show
 }
 
 impl Heap {
-    /// Words that would be free without a node.
+    /// The words that would be freed without a node.
     pub fn retained_words(&self, node: Node) -> u64 {
         self.dominators().retained.get(node as usize).copied().unwrap_or(0)
     }
 
-    /// Bytes of the stacks of fibers that a suspended continuation keeps; 0 for all else.
+    /// The bytes of the fiber stacks of a suspended continuation; 0 for other nodes.
     pub fn stack_bytes(&self, node: Node) -> u64 {
         let fibers = self.tables().fiber_stacks().iter();
         let own = fibers.filter(|fiber| fiber.owner == FiberOwner::Continuation(BlockId(node)));
@@ -164,7 +164,7 @@ impl Heap {
         NodeLine { node, what: self.describe(node), retained }
     }
 
-    /// In which part of the heap an address is: minor, major or static.
+    /// The space of an address: minor, major or static.
     pub fn space(&self, address: u64) -> &'static str {
         use bactrian_snapshot::SpaceKind::{Major, Minor, Static};
         match self.tables().space_of(address).map(|space| space.kind) {
@@ -190,7 +190,7 @@ fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
     let tables = heap.tables();
     let mut lines = Vec::new();
     let mut count = 0;
-    // Numbers are told only of what will be shown: an array may have millions.
+    // Numbers are computed only for listed lines: an array may have millions of elements.
     let mut add = |line: &dyn Fn() -> FieldLine| {
         count += 1;
         if lines.len() < limit {
@@ -242,7 +242,7 @@ fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
     (lines, count)
 }
 
-/// Who points to a node, by looking through all edges: faster than turning the graph round.
+/// The nodes that point to a node, found by scanning all edges, which is faster than reversing the graph.
 pub(super) fn predecessors(heap: &Heap, node: Node) -> Vec<Node> {
     let graph = heap.graph();
     let (offsets, targets) = (graph.offsets(), graph.targets());
@@ -265,7 +265,7 @@ fn held_by(heap: &Heap, node: Node, limit: usize) -> (Vec<NodeLine>, u64, u64) {
     (all.into_iter().take(limit).map(|node| heap.line(node)).collect(), count, holders)
 }
 
-/// The block whose value is shown: that of a root that holds one block, as fields of modules do.
+/// The block whose value is shown: for a root that holds one block, as module fields do, that block.
 fn valued(heap: &Heap, node: Node) -> Node {
     match (heap.holders().get(node), heap.graph().successors(node)) {
         (Some(holder), [block]) if holder.level == 3 => *block,

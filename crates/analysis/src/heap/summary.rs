@@ -1,5 +1,5 @@
-//! A heap in one page: what its words are used for, where its blocks are, and how it explains the memory of the
-//! process.
+//! A heap on one page: what its words are used for, where its blocks are, and how it explains the memory of
+//! the process.
 
 use std::collections::HashMap;
 
@@ -171,7 +171,7 @@ const USES: [(Use, &str); 11] = [
     (Use::Unread, "not readable"),
 ];
 
-/// Sums a heap up.
+/// Summarises a heap.
 pub fn summary(heap: &Heap) -> Summary {
     let census = heap.census();
     let contents = census.count.contents(heap.losses().clone());
@@ -198,7 +198,7 @@ pub fn summary(heap: &Heap) -> Summary {
     }
 }
 
-/// The stacks of fibers that a snapshot tells of; none if it does not tell.
+/// Fiber stacks in a snapshot; None if the snapshot does not record them.
 pub(super) fn fiber_stacks(tables: &Tables) -> Option<FiberStacks> {
     let mut sums = FiberStacks::default();
     for fiber in tables.fibers.as_ref()? {
@@ -246,7 +246,8 @@ fn sizes(tables: &Tables) -> Vec<SizeRow> {
     tables.size_classes.iter().map(row).collect()
 }
 
-/// What the statistics of a snapshot say of memory for one use, and whether that is resident; none if they say something else.
+/// The category of a memory statistic in the snapshot, and whether it counts resident bytes; None for other
+/// statistics.
 fn use_of_memory(name: &str) -> Option<(&str, bool)> {
     match name.split_once(", ")? {
         (what, "resident bytes") => Some((what, true)),

@@ -1,8 +1,8 @@
-//! What is counted of a snapshot for a series of them: little, so that the heap itself need not stay in memory.
+//! What is counted of a snapshot in a series: little, so that the heap itself need not stay in memory.
 //!
-//! Blocks are counted by class, all of them; and those that were sampled when they were allocated by class and place. From
-//! that, everything that [`classes_of`](super::classes_of) says of sizes can be said again, of any class, module, function or
-//! place ([`evolution`](super::evolution)).
+//! All blocks are counted by class; sampled blocks are also counted by class and allocation site. From these
+//! counts, all sizes that [`classes_of`](super::classes_of) reports can be derived, for any class, module,
+//! function or site ([`evolution`](super::evolution)).
 
 use std::collections::{HashMap, HashSet};
 
@@ -47,7 +47,7 @@ pub struct SeriesPoint {
     pub compactions: Option<u64>,
 }
 
-/// What is counted of a snapshot.
+/// The counts of a snapshot.
 #[derive(Clone, Debug)]
 pub struct HeapSums {
     pub(super) point: SeriesPoint,
@@ -56,27 +56,27 @@ pub struct HeapSums {
     pub(super) has_types: bool,
     pub(super) classes: Vec<(Label, Counted)>,
     pub(super) sampled: Vec<Sampled>,
-    /// Whether every word that was allocated was sampled.
+    /// Whether every allocated word was sampled.
     pub(super) is_all_sampled: bool,
-    /// Samples for each living word.
+    /// Samples per live word.
     pub(super) rate: f64,
-    /// How many samples one stands for at most.
+    /// The most samples that one sample can stand for.
     pub(super) heaviest_sample: f64,
     losses: Losses,
 }
 
-/// Sampled blocks of one class and one place.
+/// Sampled blocks of one class and one allocation site.
 #[derive(Clone, Debug)]
 pub(super) struct Sampled {
-    /// The class's place among all.
+    /// The index of the class.
     pub class: u32,
-    /// Where they were allocated, as `sites` tells it.
+    /// The allocation site, as `sites` shows it.
     pub site: Label,
-    /// Their samples, for bytes.
+    /// Their samples, for estimates of bytes.
     pub words: Tally,
-    /// The same, for blocks.
+    /// Their samples, for estimates of block counts.
     pub blocks: Tally,
-    /// The blocks themselves.
+    /// The sampled blocks themselves.
     pub counted: Counted,
 }
 
@@ -119,7 +119,7 @@ impl HeapSums {
         &self.losses
     }
 
-    /// What is known of the snapshot as a whole.
+    /// Facts about the snapshot as a whole.
     pub fn point(&self) -> &SeriesPoint {
         &self.point
     }
@@ -130,7 +130,7 @@ impl HeapSums {
     }
 }
 
-/// Sampled blocks by class and place, and how many samples they have.
+/// Sampled blocks by class and site, and the number of their samples.
 fn sampled(heap: &Heap) -> (Vec<Sampled>, u64) {
     let tables = heap.tables();
     let mut places = HashMap::new();

@@ -1,8 +1,8 @@
-//! A value as OCaml would print it, as far as its types are known: `{ name = "x"; items = [1; 2; ...] }`.
+//! Prints values as OCaml would, as far as their types are known: `{ name = "x"; items = [1; 2; ...] }`.
 //!
-//! What is printed is bounded: in depth, in elements of each list or array, and in all. A block that holds itself is
-//! printed once, and `<cycle @12>` stands where it comes again. Immediates and strings are there only if the snapshot
-//! keeps them. What is not a value of OCaml is between `<` and `>`.
+//! Output is limited in depth, in elements per list or array, and in total. A block that contains itself is
+//! printed once, with `<cycle @12>` where it recurs. Immediates and strings are printed only if the snapshot
+//! contains them. Anything that is not OCaml syntax is between `<` and `>`.
 
 use std::fmt::Write;
 
@@ -12,17 +12,17 @@ use bactrian_types::{ClassId, Collection, Kind, Table, TypeClass, Typing};
 
 use super::{ClassKind, Heap};
 
-/// Blocks that are printed at most.
+/// The most blocks printed.
 const MOST_BLOCKS: usize = 10_000;
-/// Groups of blocks whose fields are remembered.
+/// The number of groups whose fields are cached.
 const REMEMBERED: usize = 16;
-/// Levels at most, whatever is asked for.
+/// The most levels, whatever is requested.
 const MOST_LEVELS: usize = 100;
 
 /// How much of a value is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueLimits {
-    /// Levels of blocks within blocks.
+    /// Levels of nested blocks.
     pub depth: usize,
     /// Elements of each list, array and block.
     pub items: usize,
@@ -34,7 +34,7 @@ impl Default for ValueLimits {
     }
 }
 
-/// Prints a block as a value; none if it is no block.
+/// Prints a block as a value; None if the node is not a block.
 pub fn value(heap: &Heap, node: Node, limits: &ValueLimits) -> Option<String> {
     heap.block(node)?;
     let limits = ValueLimits { depth: limits.depth.min(MOST_LEVELS), ..*limits };
@@ -55,11 +55,11 @@ struct Printer<'a> {
     heap: &'a Heap,
     typing: Option<&'a Typing>,
     limits: ValueLimits,
-    /// Fields of groups that were read, the last one first.
+    /// An LRU cache of the fields of groups, the most recent first.
     groups: Vec<(usize, Vec<Field>)>,
-    /// Blocks that are being printed.
+    /// The blocks being printed, outermost first.
     above: Vec<Node>,
-    /// Blocks that may still be printed.
+    /// How many more blocks may be printed.
     left: usize,
     out: String,
 }
@@ -94,7 +94,7 @@ impl<'a> Printer<'a> {
         self.heap.type_class(node).map(|(_, class)| class)
     }
 
-    /// Prints a block. As an argument it is put between parentheses if it is more than one word.
+    /// Prints a block. As an argument it is parenthesised if it is more than one word.
     fn block(&mut self, node: Node, is_argument: bool) {
         if self.above.contains(&node) {
             let _ = write!(self.out, "<cycle @{node}>");
@@ -153,7 +153,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// An object, or a constructor of an extensible type, which is a block of its name and a number.
+    /// An object, or a constant constructor of an extensible type, which is a block with its name and an id.
     fn object(&mut self, node: Node) {
         let fields = self.fields(node);
         let name = match fields.first().map(|field| field.value) {
@@ -175,7 +175,7 @@ impl<'a> Printer<'a> {
         self.typing.is_some_and(|typing| typing.field_name(BlockId(node), 0).is_some())
     }
 
-    /// A record of floats, which the snapshot does not keep.
+    /// A record of floats, whose values the snapshot does not contain.
     fn floats(&mut self, node: Node) {
         let words = self.heap.block(node).map_or(0, |block| block.words);
         let names = (0..words).map_while(|at| self.typing?.field_name(BlockId(node), at));
@@ -194,7 +194,7 @@ impl<'a> Printer<'a> {
                 self.applied("lazy", node, &fields, is_argument);
             }
             (_, Some(constructor)) => {
-                // The first field of a polymorphic variant, or of an exception, says which it is.
+                // The first field of a polymorphic variant or of an exception identifies the constructor.
                 let is_first_its_own = matches!(kind, Some(Kind::Cases { .. } | Kind::Open));
                 let from = usize::from(is_first_its_own).min(fields.len());
                 let is_case = matches!(kind, Some(Kind::Cases { .. }));
@@ -211,7 +211,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// How values of a block's type look.
+    /// The declaration of a block's type.
     fn declared(&self, node: Node) -> Option<&'a Kind> {
         let table: &Table = self.heap.table()?;
         let declaration = self.of(node)?.declaration?;
@@ -306,7 +306,7 @@ impl<'a> Printer<'a> {
         self.put("]");
     }
 
-    /// Prints something below cells of a list, which are one level however many they are.
+    /// Prints something below list cells, which count as one level however many they are.
     fn above_is_one_level(&mut self, depth: usize, print: impl FnOnce(&mut Self)) {
         let cells = self.above.len() - depth;
         self.limits.depth += cells;
@@ -319,7 +319,7 @@ impl<'a> Printer<'a> {
         let of = self.typing.and_then(|typing| typing.field(BlockId(node), field.index));
         let of = class(of.and_then(|field| field.class));
         if let Some(of) = of.filter(|_| self.is_forced(of, field.value)) {
-            // A collection puts the value in the place of the lazy value that it came from.
+            // The garbage collector replaces a forced lazy value by its result.
             let (open, close) = if is_argument { ("(lazy ", ")") } else { ("lazy ", "") };
             let inside = class(of.arguments.first().copied());
             self.put(open);
@@ -329,7 +329,7 @@ impl<'a> Printer<'a> {
         self.word(of, field.value, is_argument);
     }
 
-    /// Whether something that should be lazy is a value.
+    /// Whether a lazy value was replaced by its result.
     fn is_forced(&self, of: Option<&TypeClass>, value: FieldValue) -> bool {
         let is_lazy =
             |of: Option<&TypeClass>| of.and_then(|of| of.collection) == Some(Collection::Lazy);
@@ -341,7 +341,7 @@ impl<'a> Printer<'a> {
             }
     }
 
-    /// What is in a field of a type.
+    /// The value of a field with a known type.
     fn word(&mut self, of: Option<&TypeClass>, value: FieldValue, is_argument: bool) {
         match value {
             FieldValue::Pointer(to) => self.block(to.block.0, is_argument),
@@ -352,11 +352,11 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// An immediate of a type.
+/// An immediate with a known type.
 pub(super) fn immediate(of: Option<&TypeClass>, value: Option<i64>) -> String {
     let constants = of.map_or(&[][..], |class| &class.constants);
     let Some(value) = value else {
-        // If there is only one, it need not be kept to be known.
+        // If there is only one constant, its value is known even if it was not recorded.
         return match constants {
             [(_, name)] => name.as_ref().to_owned(),
             _ => "<immediate>".to_owned(),

@@ -1,7 +1,7 @@
-//! A way through all blocks of a heap in order of their addresses, one group in memory at a time.
+//! Walks over all blocks of a heap in address order, with one group in memory at a time.
 //!
-//! What points where is said by the graph; the snapshot is read again for what the graph does not keep: addresses,
-//! numbers of fields, lengths and beginnings of strings.
+//! The graph has the edges; the snapshot is read again for what the graph does not contain: addresses, field
+//! numbers, lengths and beginnings of strings.
 
 use std::io;
 use std::ops::Range;
@@ -11,25 +11,25 @@ use bactrian_snapshot::{Block, Edges, Text};
 
 use super::Heap;
 
-/// A block with what it points to.
+/// A block and its targets.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit<'a> {
     /// The block.
     pub block: Block,
-    /// Pointers in its fields: the index of the field, and where it points.
+    /// The pointers in its fields: field index and target.
     pub fields: &'a [(u64, Node)],
-    /// What it holds otherwise: the data of an ephemeron, what is on the stack of a continuation.
+    /// Its other targets: the data of an ephemeron, or what is on a continuation's stack.
     pub others: &'a [Node],
-    /// What is known of it if it is a string.
+    /// Its text, if it is a string.
     pub text: Option<&'a Text>,
 }
 
-/// Hands all blocks that can be read to `visit`. What cannot be read is in [`Heap::losses`].
+/// Passes all readable blocks to `visit`. [`Heap::losses`] reports the others.
 pub fn every_block(heap: &Heap, visit: impl FnMut(Visit<'_>) -> io::Result<()>) -> io::Result<()> {
     blocks_of(heap, 0..heap.snapshot().groups().len(), visit)
 }
 
-/// The same of some of the snapshot's groups, by their places.
+/// Likewise, for a range of the snapshot's groups.
 pub fn blocks_of(
     heap: &Heap,
     groups: Range<usize>,
@@ -59,7 +59,7 @@ pub fn blocks_of(
 /// The pointers of a group, to be taken block by block.
 struct Pointers<'a> {
     edges: Edges<'a>,
-    /// The first that is not taken yet.
+    /// The next pointer that was not taken yet.
     next: Option<(Node, u64, Node)>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Pointers<'a> {
     }
 
     fn advance(&mut self) {
-        // Those before an error count, as they do in the graph.
+        // Pointers before an error count, as they do in the graph.
         let edge = self.edges.next().and_then(Result::ok);
         self.next = edge.map(|edge| (edge.from.0, edge.field, edge.to.block.0));
     }

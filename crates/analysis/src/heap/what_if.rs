@@ -1,8 +1,9 @@
-//! What would be free if some references were not there: those in a field of a type, to a module or one of its values, to
-//! all blocks of a class or from a line of the source, from all roots of a kind.
+//! What would be freed if some references were missing: those in a field of a type, to a module or one of its
+//! values, to all blocks of a class or from a line of the source, or from all roots of a kind.
 //!
-//! Dominators tell that of one block. Here the heap is gone through anew from its roots, without the references, so that
-//! what two of them hold together is told as well: it is free without both, and without neither alone.
+//! Dominators answer this for one block. Here the heap is traversed again from its roots, without the
+//! references, so that the answer includes what two of them hold together: it is freed without both, but not
+//! without either one.
 
 use std::cmp::Reverse;
 
@@ -16,10 +17,10 @@ use super::{Found, Heap, HolderKind, NotFound, WORD};
 use crate::parallel;
 use crate::under_way::{self, Step};
 
-/// References that can be thought away in one question, each of which costs a way through the heap.
+/// The most references that one question can cut; each costs a traversal of the heap.
 const MOST_CUTS: usize = 32;
 
-/// Nodes between two looks at whether somebody still wants the answer.
+/// The number of nodes between two checks for cancellation.
 const PATIENCE: usize = 1 << 16;
 
 /// What would be free. Sizes are in bytes with headers.
@@ -69,10 +70,10 @@ pub struct FreedClass {
     pub bytes: u64,
 }
 
-/// Tells what would be free without some references.
+/// Computes what would be freed without some references.
 ///
 /// # Errors
-/// One of them is not there, or there are none, or too many.
+/// If one of them does not exist, or there are none, or too many.
 pub fn what_if(heap: &Heap, named: &[String]) -> Result<WhatIf, NotFound> {
     if named.is_empty() {
         return Err(NotFound::new(
@@ -129,17 +130,17 @@ fn freed_classes(heap: &Heap, whole: &Reached, kept: &Reached) -> Vec<FreedClass
     rows
 }
 
-/// References that are thought away.
+/// References that are cut.
 enum Cut {
-    /// All to these nodes, which are in order.
+    /// All references to these sorted nodes.
     To(Vec<Node>),
-    /// From the first to the second of each pair, which are in order. A block that points to another through a second field
-    /// is not among them.
+    /// From the first to the second node of each pair, sorted. A block that points to the other through a
+    /// second field as well is not included.
     Between(Vec<(Node, Node)>),
 }
 
 impl Cut {
-    /// Finds what a text stands for.
+    /// Resolves a text.
     fn find(heap: &Heap, text: &str) -> Result<Cut, NotFound> {
         let is_kind = |kind: HolderKind| kind.title() == text;
         let mut kinds = heap.holders().iter().filter(|holder| holder.level == 1);
@@ -156,7 +157,7 @@ impl Cut {
         }
         match heap.find(text) {
             Ok(Found::Node(node)) => return Ok(Cut::To(vec![node])),
-            // A part of a name might stand for more than is meant.
+            // A part of a name could match more than is meant.
             Ok(Found::Classes(classes)) if heap.is_named(&classes, text) => {
                 let is_one = |class: &u32| classes.binary_search(class).is_ok();
                 let blocks = (0..).zip(heap.class_of()).filter(|(_, class)| is_one(class));
@@ -164,7 +165,7 @@ impl Cut {
             }
             _ => {}
         }
-        // The name of a type has dots as well as that of a constructor's field.
+        // Type names contain dots, as do names of constructor fields.
         for (dot, _) in text.rmatch_indices('.') {
             let (class, field) = (&text[..dot], &text[dot + 1..]);
             if let Ok(Found::Classes(classes)) = heap.find(class)
@@ -181,7 +182,7 @@ impl Cut {
 
     fn references(&self, heap: &Heap) -> u64 {
         match self {
-            // One look at all edges costs less than turning the graph round.
+            // One scan over all edges costs less than reversing the graph.
             Cut::To(nodes) => {
                 let mut is_one = Bits::new(heap.graph().nodes());
                 nodes.iter().for_each(|&node| is_one.set(node as usize));
@@ -194,14 +195,14 @@ impl Cut {
 }
 
 impl Heap {
-    /// Whether these classes have just this name.
+    /// Whether these classes have exactly this name.
     fn is_named(&self, classes: &[u32], name: &str) -> bool {
         let mut known = classes.iter().filter_map(|&class| self.classes().get(class as usize));
         known.all(|class| class.name == name)
     }
 }
 
-/// Blocks that were sampled when a line allocated them, in order; none if the text is no line.
+/// Sampled blocks that a line allocated, sorted; None if the text is not a line.
 fn allocated_in(heap: &Heap, text: &str) -> Option<Vec<Node>> {
     let (file, line) = text.rsplit_once(':')?;
     let line: u32 = line.parse().ok()?;
@@ -254,7 +255,7 @@ fn fields_named(heap: &Heap, classes: &[u32], class: &str, field: &str) -> Resul
     Ok(Cut::Between(pairs))
 }
 
-/// Pointers of those blocks of a group that are wanted: who, which field, whom. What cannot be read is not there.
+/// The pointers of the wanted blocks of a group: source, field, target. Unreadable fields are skipped.
 fn pointers_of_group(
     heap: &Heap,
     index: usize,
@@ -276,7 +277,7 @@ fn pointers_of_group(
     found
 }
 
-/// What can be reached from the roots.
+/// What is reachable from the roots.
 struct Reached {
     nodes: Bits,
     blocks: u64,
@@ -284,7 +285,7 @@ struct Reached {
 }
 
 impl Reached {
-    /// What can be reached without these references.
+    /// What is reachable without these references.
     fn of(heap: &Heap, cuts: &[&Cut]) -> Reached {
         let graph = heap.graph();
         let (mut is_gone, mut is_source) = (Bits::new(graph.nodes()), Bits::new(graph.nodes()));
@@ -325,7 +326,7 @@ impl Reached {
         self.nodes.has(node as usize)
     }
 
-    /// What is here and not there.
+    /// What is reachable here and not in `kept`.
     fn without(&self, kept: &Reached) -> Freed {
         let words = self.words - kept.words;
         Freed {

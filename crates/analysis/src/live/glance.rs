@@ -1,4 +1,4 @@
-//! A program at a glance: the few numbers by which several are compared.
+//! A program at a glance: the few numbers by which programs are compared.
 
 use bactrian_live::{Database, Unit, names};
 
@@ -7,26 +7,26 @@ use super::memory_use::first_number;
 use super::numbers::{show, show_rate};
 use crate::units::show_share;
 
-/// One of the numbers.
+/// One of these numbers.
 pub struct Glance {
-    /// What it is called, in a word or two.
+    /// Its title, one or two words.
     pub title: &'static str,
-    /// Its name for programs.
+    /// Its name in machine-readable output.
     pub name: &'static str,
     shown: Shown,
     number: fn(&Database, u64) -> Option<f64>,
-    /// Whether the numbers of several programs can be added up.
+    /// Whether the numbers of several programs can be summed.
     is_sum: bool,
 }
 
-/// How a number is written.
+/// How a number is displayed.
 enum Shown {
     Amount(Unit),
     Rate(Unit),
     Share,
 }
 
-/// All of them, in the order in which they are shown.
+/// All of them, in display order.
 pub const GLANCES: &[Glance] = &[
     Glance::level("memory", "rss", Unit::Bytes, |database, at| level(database, names::RSS, at)),
     Glance::level("heap", "heap", Unit::Bytes, |database, at| level(database, names::HEAP, at)),
@@ -92,23 +92,23 @@ impl Glance {
         Glance { title, name, shown: Shown::Rate(unit), number, is_sum: true }
     }
 
-    /// Not to be added up: what several share counts once.
+    /// Not to be summed, because several programs may share the memory.
     const fn of_one(self) -> Glance {
         Glance { is_sum: false, ..self }
     }
 
-    /// The number of a program now.
+    /// The current number of a program.
     pub fn of(&self, database: &Database) -> Option<f64> {
         (self.number)(database, database.last())
     }
 
-    /// That of several together, if there is one.
+    /// The sum over several programs, if it makes sense.
     pub fn of_all<'a>(&self, programs: impl Iterator<Item = &'a Database>) -> Option<f64> {
         let numbers = programs.filter_map(|database| self.of(database));
         if self.is_sum { numbers.reduce(|a, b| a + b) } else { None }
     }
 
-    /// As it is written.
+    /// The number as displayed.
     pub fn show(&self, number: Option<f64>) -> String {
         match (&self.shown, number) {
             (_, None) => "-".to_owned(),

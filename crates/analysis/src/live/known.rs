@@ -1,4 +1,4 @@
-//! What is known of a program at a moment, as plain data: for scripts, and for whoever shows it.
+//! Everything known of a program at a moment, as plain data: for scripts and for views.
 
 use std::collections::BTreeMap;
 
@@ -254,12 +254,12 @@ pub struct SiteRow {
     pub samples: u64,
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 pub fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// All that is known in the end.
+/// Everything known at the end.
 pub fn known(database: &Database) -> Known {
     let end = database.last();
     Known {
@@ -269,7 +269,7 @@ pub fn known(database: &Database) -> Known {
     }
 }
 
-/// What is known of the program as a whole; warnings are of this moment.
+/// Facts about the program as a whole; the warnings are those of the moment `at`.
 pub fn about(database: &Database, at: u64) -> About {
     let program = database.program();
     let dropped = database.dropped();
@@ -322,12 +322,12 @@ fn worry(Warning { name, subject, since, sentence, advice }: Warning) -> Worry {
     Worry { name, subject, since: seconds(since), sentence, advice }
 }
 
-/// A line with its time.
+/// A log line with its time.
 pub fn line((time, text): (u64, &str)) -> Line {
     Line { time: seconds(time), text: text.to_owned() }
 }
 
-/// What all observers that are known of at a moment said then.
+/// The values of all observers that are known at a moment.
 pub fn observers(database: &Database, at: u64) -> Vec<Observer> {
     let known = database.series().filter(|series| database.is_known(series, at));
     known.map(|series| observer(database, series, at)).collect()
@@ -360,7 +360,7 @@ fn observer(database: &Database, series: &Series, at: u64) -> Observer {
     }
 }
 
-/// What a unit is called, if there is one.
+/// The name of a unit, if there is one.
 pub fn unit_name(unit: Unit) -> Option<&'static str> {
     match unit {
         Unit::None => None,
@@ -370,7 +370,7 @@ pub fn unit_name(unit: Unit) -> Option<&'static str> {
     }
 }
 
-/// What sort of observer it is.
+/// The name of an observer's kind.
 pub fn show_kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Point => "point",
@@ -390,7 +390,7 @@ pub fn show_kind(kind: Kind) -> &'static str {
     }
 }
 
-/// What a value says; of a stopwatch with the share of time that it ran lately.
+/// A value as plain data; for a stopwatch with its recent share of the time.
 fn said(value: &Value, share: Option<f64>) -> Said {
     match value {
         Value::Count(count) => Said::Count(*count),
@@ -454,7 +454,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that was started again, in a container where every process has the number 1.
+    /// A program that was restarted, in a container where every process has id 1.
     #[test]
     fn runs_stand_side_by_side() {
         let mut database = Database::new(Limits::default());

@@ -1,4 +1,4 @@
-//! Live numbers as lines: one value for each of so many equal steps, with the lowest and the highest in between.
+//! Live numbers as lines: one value for each of several equal steps, with the minimum and maximum in between.
 
 use bactrian_live::{Database, Kind, Series, Unit};
 use schemars::JsonSchema;
@@ -37,12 +37,12 @@ pub struct DrawnLine {
     pub high: Option<Vec<Option<f64>>>,
 }
 
-/// Draws the observers of these names from one moment to another, with so many values each.
+/// The lines of the observers with these names between two moments, with `points` values each.
 pub fn lines(database: &Database, names: &[String], from: u64, to: u64, points: usize) -> Lines {
     let moments = moments(from.max(database.first()), to, points);
     let mut all = Vec::new();
     for name in names {
-        // If another program took the place of the first, the observer is there twice.
+        // If another program replaced the first, the observer exists twice.
         let named: Vec<(Place, &Series)> = (0..)
             .map(Place)
             .zip(database.series())
@@ -62,8 +62,8 @@ pub fn lines(database: &Database, names: &[String], from: u64, to: u64, points: 
     Lines { times: moments.iter().map(|at| seconds(*at)).collect(), lines: all }
 }
 
-/// Ends of equal steps. Steps are counted from the program's start, so that a picture that moves on shifts, instead of being
-/// drawn anew from other moments each time.
+/// The ends of equal steps. Steps are aligned to the program's start, so that a moving picture shifts instead
+/// of being resampled at other moments each time.
 fn moments(from: u64, to: u64, points: usize) -> Vec<u64> {
     let step = (to.saturating_sub(from) / points.max(1) as u64).max(1);
     let first = from.div_ceil(step);
@@ -73,7 +73,7 @@ fn moments(from: u64, to: u64, points: usize) -> Vec<u64> {
     moments
 }
 
-/// What one wants to see of an observer as lines.
+/// The numbers of an observer that are worth drawing.
 fn drawn_parts(series: &Series, at: u64) -> Vec<Part> {
     let all = parts(series, at);
     let is_drawn = |part: &Part| match series.declaration.kind {
@@ -126,7 +126,8 @@ fn line(
     DrawnLine { name: name.to_owned(), part: part.name(), unit, rate, values, low, high }
 }
 
-/// Between two values a rate does not fall, as long as the next one is not overdue: it is that of the last value.
+/// The moment at which to evaluate a measure. Between two values a rate must not decay while the next value
+/// is not overdue: it is evaluated at the last value.
 fn told(database: &Database, measure: &Measure, moment: u64) -> u64 {
     let Some(series) = measure.place.series(database).filter(|_| measure.is_rate()) else {
         return moment;
@@ -136,7 +137,7 @@ fn told(database: &Database, measure: &Measure, moment: u64) -> u64 {
     last.filter(|last| moment - last <= period).unwrap_or(moment)
 }
 
-/// The lowest and the highest value within each step.
+/// The minimum and maximum within each step.
 fn extremes(
     database: &Database,
     places: &[Place],
@@ -226,7 +227,7 @@ mod tests {
         let other = moments(SECOND / 2, 9 * SECOND + SECOND / 2, 9);
         assert!(other.iter().filter(|at| one.contains(at)).count() >= 8);
         assert_eq!(moments(5, 5, 0), [5]);
-        // Files may say anything.
+        // Files may contain any numbers.
         assert!(moments(0, u64::MAX, 300).len() <= 302);
         assert!(moments(u64::MAX - 1, u64::MAX, 300).len() <= 302);
     }

@@ -1,53 +1,54 @@
-//! What can be drawn as a line: any number of any observer, how fast it grows, and what is recent of a distribution.
+//! What can be drawn as a line: any number of any observer, its rate of growth, and recent percentiles of a
+//! distribution.
 
 use bactrian_live::{Database, Histogram, Kind, Series, Site, Unit, Value, names};
 
 use super::numbers;
 
-/// Where an observer stands among those of the database. Observers are never taken out of it.
+/// The index of an observer in the database. Observers are never removed from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub usize);
 
 impl Place {
-    /// The observer there.
+    /// The observer.
     pub fn series(self, database: &Database) -> Option<&Series> {
         database.series().nth(self.0)
     }
 }
 
-/// One number, over time.
+/// A number over time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measure {
-    /// Whose.
+    /// The observer.
     pub place: Place,
-    /// Which.
+    /// Which of its numbers.
     pub part: Part,
 }
 
-/// Which number of an observer.
+/// A number of an observer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// One that it has itself, by its name.
+    /// A number that it has itself, by name.
     Level(&'static str),
-    /// How fast such a number grows, per second.
+    /// The growth of such a number, per second.
     Rate(&'static str),
-    /// So many percent of what was recorded lately are below.
+    /// This percentile of the recent values.
     Recent(u8),
-    /// How fast a place allocates.
+    /// The allocation rate of a site.
     SiteRate(String),
-    /// What a place holds.
+    /// The live bytes of a site.
     SiteLive(String),
 }
 
-/// Rates are taken over so many nanoseconds at least: shorter ones jump.
+/// The least time over which rates are computed, in nanoseconds: shorter ones fluctuate.
 const RATE_OVER: u64 = 2_000_000_000;
-/// What counts as recent of a distribution.
+/// How far back values of a distribution count as recent, in nanoseconds.
 pub const RECENT: u64 = 60_000_000_000;
-/// The same where a line is drawn, which shows more than one moment anyway.
+/// The same for lines, which show more than one moment anyway.
 const RECENT_IN_LINES: u64 = 5_000_000_000;
 
 impl Measure {
-    /// What one wants to see first of an observer.
+    /// The most interesting number of an observer.
     pub fn of(place: Place, series: &Series, at: u64) -> Option<Measure> {
         let parts = parts(series, at);
         parts.into_iter().next().map(|part| Measure { place, part })
@@ -71,7 +72,7 @@ impl Measure {
         }
     }
 
-    /// What its number means.
+    /// The unit of its values.
     pub fn unit(&self, database: &Database) -> Unit {
         let Some(series) = self.place.series(database) else { return Unit::None };
         match &self.part {
@@ -81,18 +82,18 @@ impl Measure {
         }
     }
 
-    /// Whether it is per second.
+    /// Whether it is a rate per second.
     pub fn is_rate(&self) -> bool {
         matches!(self.part, Part::Rate(_) | Part::SiteRate(_))
     }
 
-    /// A value of it, with its unit.
+    /// A value with its unit, for people.
     pub fn show(&self, database: &Database, value: f64) -> String {
         let unit = self.unit(database);
         if self.is_rate() { numbers::show_rate(unit, value) } else { numbers::show(unit, value) }
     }
 
-    /// What it is called.
+    /// Its title.
     pub fn title(&self, database: &Database) -> String {
         let name = self.place.series(database).map(full_name).unwrap_or_default();
         match &self.part {
@@ -124,7 +125,7 @@ fn said(name: &str) -> &str {
     if name == "nanos" { "time" } else { name }
 }
 
-/// An observer's name with what tells it apart from others of that name.
+/// An observer's name with its labels.
 pub fn full_name(series: &Series) -> String {
     let declaration = &series.declaration;
     if declaration.labels.is_empty() {
@@ -134,7 +135,7 @@ pub fn full_name(series: &Series) -> String {
     format!("{}{{{}}}", declaration.name, labels.collect::<Vec<_>>().join(","))
 }
 
-/// Everything that can be drawn of an observer, what says most first.
+/// Everything that can be drawn of an observer, the most interesting first.
 pub fn parts(series: &Series, at: u64) -> Vec<Part> {
     let names: Vec<&'static str> = match series.at(at) {
         Some((_, value)) => value.numbers().into_iter().map(|(name, _)| name).collect(),
@@ -157,7 +158,7 @@ pub fn parts(series: &Series, at: u64) -> Vec<Part> {
     }
 }
 
-/// What one of an observer's numbers means.
+/// The unit of one of an observer's numbers.
 pub fn unit_of(series: &Series, name: &str) -> Unit {
     match name {
         "nanos" => Unit::Nanos,
@@ -172,36 +173,37 @@ fn level(value: &Value, name: &str) -> Option<f64> {
     value.numbers().into_iter().find(|(it, _)| *it == name).map(|(_, number)| number)
 }
 
-/// How much one of an observer's numbers grew per second, lately.
+/// The recent growth of one of an observer's numbers, per second.
 pub fn rate(database: &Database, series: &Series, name: &str, at: u64) -> Option<f64> {
     let over = RATE_OVER.max(3_000_000 * u64::from(series.declaration.period_ms));
     let now = level(series.at(at)?.1, name)?;
-    // Before its first value nothing is known, so the growth is counted from there.
+    // Nothing is known before the first value, so growth is measured from there.
     let first = series.values().next().map_or(0, |(time, _)| time);
     let before = at.saturating_sub(over).max(database.first()).max(first);
     let then = level(series.at(before)?.1, name)?;
     per_second(now - then, before, at)
 }
 
-/// So much between two moments, per second.
+/// The growth per second between two moments.
 pub fn per_second(growth: f64, from: u64, to: u64) -> Option<f64> {
     (to > from).then(|| growth * 1e9 / (to - from) as f64)
 }
 
-/// Which part of the machine's processors' time the program took lately: 1 is one processor.
+/// The processor time that the program used recently, in processors: 1 is one processor.
 pub fn cpu_share(database: &Database, at: u64) -> Option<f64> {
     let before = at.saturating_sub(RATE_OVER).max(database.first());
     let (now, then) = (database.cpu_at(at)?, database.cpu_at(before)?);
     let share = per_second(now.saturating_sub(then) as f64, before, at)?;
-    // Who never says how long it computed does not say so.
+    // Programs that do not report processor time always have 0.
     (now > 0).then_some(share / 1e9)
 }
 
-/// Which part of its domains' time the program spent in the collector, in so many nanoseconds before a moment.
+/// The fraction of its domains' time that the program spent in the collector, within `over` nanoseconds
+/// before a moment.
 pub fn collector_share(database: &Database, at: u64, over: u64) -> Option<f64> {
     let pauses = || database.named_at(names::PAUSES, at);
     let series = database.named_at(names::COLLECTOR_TIME, at).or_else(pauses)?;
-    // Recordings of before have the pauses only.
+    // Older recordings contain only the pauses.
     let nanos = |time: u64| match series.at(time)?.1 {
         Value::Histogram(pauses) => Some(pauses.sum() as f64),
         value => level(value, ""),
@@ -220,7 +222,7 @@ fn distribution(value: &Value) -> Option<&Histogram> {
     }
 }
 
-/// What was recorded in so many nanoseconds before a moment.
+/// What was recorded within `over` nanoseconds before a moment.
 pub fn recent(series: &Series, at: u64, over: u64) -> Option<Histogram> {
     let now = distribution(series.at(at)?.1)?;
     let before = series.at(at.saturating_sub(over)).and_then(|(_, value)| distribution(value));
@@ -234,8 +236,8 @@ fn site<'a>(series: &'a Series, name: &str, at: u64) -> Option<&'a Site> {
     }
 }
 
-/// Values at the ends of equal steps up to a moment. Steps are counted from the program's start, so that a line that
-/// moves on shifts, instead of being drawn anew from other moments each time.
+/// Values at the ends of equal steps up to a moment. Steps are aligned to the program's start, so that a
+/// moving line shifts instead of being resampled at other moments each time.
 pub fn sample(
     step: u64,
     count: usize,

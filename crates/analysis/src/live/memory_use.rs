@@ -2,7 +2,7 @@
 
 use bactrian_live::{Database, Value, names};
 
-/// Uses of memory, with what they are called.
+/// Categories of memory, with their titles.
 pub const USES: [(&str, &str); 8] = [
     (names::HEAP_USED, "heap in use"),
     (names::HEAP_FREE, "free in the heap"),
@@ -14,11 +14,11 @@ pub const USES: [(&str, &str); 8] = [
     (names::SHARED, "files and shared"),
 ];
 
-/// What samples do not tell: said where live sizes are shown.
+/// What samples do not include; shown beside live sizes.
 pub const NOT_SEEN: &str = "Samples see a bigarray until it is collected, not what its sub-arrays keep after that (ocaml#14938), and nothing \
                             that C allocates by itself: the memory of the process by its use has these.";
 
-/// What memory is used for at a moment, as far as it is known, and how much of it.
+/// The memory in each category at a moment, as far as it is known.
 pub fn memory_use(database: &Database, at: u64) -> Vec<(&'static str, f64)> {
     let known = |(name, title): (&str, &'static str)| {
         let (_, value) = database.named_at(name, at)?.at(at)?;

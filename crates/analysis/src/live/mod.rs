@@ -1,6 +1,7 @@
-//! Live numbers: where they come from ([`source`]), what can be asked of them ([`questions`]), what is known at a moment
-//! ([`known`]), by what several programs are compared ([`glance`]), what can be drawn as a line ([`measure`], [`lines`]), what memory is used for ([`memory_use`]), how numbers and values are read ([`numbers`], [`words`]),
-//! and what to worry about ([`warnings`]).
+//! Live numbers: their sources ([`source`]), the questions about them ([`questions`]), everything known at a
+//! moment ([`known`]), the numbers by which programs are compared ([`glance`]), what can be drawn as a line
+//! ([`measure`], [`lines`]), what memory is used for ([`memory_use`]), how numbers and values are displayed
+//! ([`numbers`], [`words`]), and warnings ([`warnings`]).
 
 pub mod glance;
 pub mod known;

@@ -1,4 +1,4 @@
-//! Numbers as they stand in columns: three digits and a unit, so that they neither jump nor need reading twice.
+//! Numbers for table columns: three digits and a unit, so that they neither jump nor are misread.
 
 use bactrian_live::Unit;
 use bactrian_trace::Micros;
@@ -18,7 +18,7 @@ pub fn show(unit: Unit, number: f64) -> String {
     }
 }
 
-/// The same per second. Nanoseconds per second are a share of the time.
+/// A rate per second. Nanoseconds per second are a share of the time.
 pub fn show_rate(unit: Unit, number: f64) -> String {
     match unit {
         Unit::Nanos => show_share(number / SECOND as f64),
@@ -26,7 +26,7 @@ pub fn show_rate(unit: Unit, number: f64) -> String {
     }
 }
 
-/// A number without a unit: small whole ones as they are.
+/// A number without a unit; small integers in full.
 fn show_plain(number: f64) -> String {
     let size = number.abs();
     match size {
@@ -36,7 +36,7 @@ fn show_plain(number: f64) -> String {
     }
 }
 
-/// A whole number with its thousands apart.
+/// An integer with separated thousands.
 pub fn show_whole(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut shown = String::new();
@@ -62,7 +62,7 @@ pub fn show_nanos(nanos: f64) -> String {
     }
 }
 
-/// A moment in a program's life, as clocks show it: `1:02:03.4`.
+/// A moment in a program's life as a clock time: `1:02:03.4`.
 pub fn show_clock(at: u64) -> String {
     let (seconds, tenths) = (at / SECOND, at % SECOND / (SECOND / 10));
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -72,7 +72,7 @@ pub fn show_clock(at: u64) -> String {
     }
 }
 
-/// How long a span of time is, in a word: `30 s`, `5 min`.
+/// A span of time in short: `30 s`, `5 min`.
 pub fn show_span(nanos: u64) -> String {
     match nanos / SECOND {
         seconds if seconds < 120 => format!("{seconds} s"),

@@ -1,4 +1,5 @@
-//! What can be asked of a program that is watched, or of a recording of one. Every answer is of a moment, and a slice.
+//! Questions about a live program or a recording of one. Every answer is about one moment and is limited in
+//! size.
 
 use bactrian_live::{Database, names};
 use schemars::JsonSchema;
@@ -11,11 +12,11 @@ use super::memory_use::NOT_SEEN;
 use super::source::{LiveNow, LiveState};
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
 
-/// So many lines can be drawn at once.
+/// The most lines in a chart.
 const CHARTED: usize = 40;
-/// Of a tree so many nodes are told.
+/// The most nodes listed of a tree.
 const NODES: usize = 1000;
-/// Of a text so many characters.
+/// The most characters listed of a text.
 const LETTERS: usize = 10_000;
 
 /// Which program or recording, and when.
@@ -30,7 +31,7 @@ pub struct LiveMoment {
 }
 
 impl LiveMoment {
-    /// Looks at what is known now.
+    /// Passes the current data to `see`.
     fn look<T>(
         &self,
         evidence: &dyn Evidence,
@@ -45,13 +46,13 @@ impl LiveMoment {
         seen.ok_or_else(|| QuestionError::Broken("it is over with watching".to_owned()))
     }
 
-    /// The moment, within what is known.
+    /// The moment in question, clamped to the known range.
     fn of(&self, database: &Database) -> u64 {
         let at = self.at.map_or(u64::MAX, nanos);
         at.min(database.last()).max(database.first())
     }
 
-    /// The command that prints the same, among others: there is one for the end of what was recorded.
+    /// The command that prints the same, among other things; it exists only for the end of a recording.
     fn command(&self, evidence: &dyn Evidence) -> Result<Option<CommandLine>, QuestionError> {
         let is_end = self.look(evidence, |now| *now.state == LiveState::Replay)?;
         let path = evidence.path(self.file)?;
@@ -60,7 +61,7 @@ impl LiveMoment {
     }
 }
 
-/// What is out of range is at its end.
+/// Converts seconds; saturates.
 fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
@@ -145,7 +146,7 @@ impl Question for LiveStateQuestion {
     }
 }
 
-/// Names of observers that can be drawn, in their order, each once.
+/// Names of observers that can be drawn, in order and without duplicates.
 fn drawable(database: &Database) -> Vec<String> {
     let mut all = Vec::new();
     for series in database.series() {
@@ -197,7 +198,7 @@ impl Question for ObserversQuestion {
     }
 }
 
-/// Leaves out what nobody reads of large values; says what.
+/// Shortens large values that nobody reads in full. Returns notes about what was omitted.
 fn cut(observers: &mut [Observer]) -> Vec<String> {
     let (mut left_out, mut texts) = (0_usize, 0_usize);
     for observer in observers {
@@ -302,7 +303,7 @@ impl Question for LogQuestion {
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<LogAnswer>, QuestionError> {
         let wanted = self.filter.to_lowercase();
         let answer = self.moment.look(evidence, |now| {
-            // Lines may be newer than the last moment.
+            // Log lines may be newer than the last moment.
             let to = self.moment.at.map_or(u64::MAX, |_| self.moment.of(now.database));
             let is_wanted =
                 |line: &(u64, &str)| wanted.is_empty() || line.1.to_lowercase().contains(&wanted);

@@ -1,34 +1,34 @@
-//! Where live numbers come from: a program that is watched, or a recording of one.
+//! Sources of live numbers: an observed program or a recording of one.
 
 use bactrian_live::Database;
 
-/// How it stands with where live numbers come from.
+/// The state of a source of live numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveState {
-    /// They are coming.
+    /// Numbers are arriving.
     Live,
-    /// None are coming, and why; it is tried again.
+    /// The connection was lost, with the reason; it is retried.
     Lost(String),
-    /// They are from a file.
+    /// The numbers are from a file.
     Replay,
-    /// No more will come.
+    /// No more numbers will arrive.
     Over,
 }
 
-/// A program that is watched, or a recording of one.
+/// An observed program or a recording of one.
 pub trait LiveSource: Send + Sync {
-    /// Calls `see` with what is known now; does nothing once watching has ended.
+    /// Calls `see` with the current data; does nothing once observation has ended.
     fn look(&self, see: &mut dyn FnMut(&LiveNow<'_>));
 }
 
-/// What is known of a program.
+/// The current data of a program.
 pub struct LiveNow<'a> {
-    /// What came from it.
+    /// What the program has sent.
     pub database: &'a Database,
-    /// How it stands with where that comes from.
+    /// The state of the source.
     pub state: &'a LiveState,
-    /// Whether no more will come: the program has ended, or all of the recording is read.
+    /// Whether no more will arrive: the program has ended, or the recording was read completely.
     pub is_over: bool,
-    /// Sentences for people, the last one last.
+    /// Notices for people, the newest last.
     pub notices: &'a [String],
 }

@@ -1,14 +1,14 @@
-//! Values in a few words, wherever they are shown.
+//! Values in a few words, for all views.
 
 use bactrian_live::{Histogram, Unit, Value};
 
 use super::numbers::{show, show_nanos, show_whole};
 use crate::units::{show_bytes, visible};
 
-/// Longer texts are cut.
+/// Longer texts are cut, in characters.
 const LONGEST: usize = 200;
 
-/// A program's text as one line that does nothing to a terminal, cut if it is long.
+/// A text of the program as one line without control characters, cut if it is long.
 pub fn plain(text: &str) -> String {
     let line = text.replace('\t', " ");
     match line.char_indices().nth(LONGEST) {
@@ -17,7 +17,7 @@ pub fn plain(text: &str) -> String {
     }
 }
 
-/// A number with its unit; whole ones whole.
+/// A number with its unit; integers without a fraction.
 fn show_amount(number: f64, unit: Unit) -> String {
     match unit {
         Unit::None if number.fract() == 0.0 && number.abs() < 1e15 => show_whole(number as i64),

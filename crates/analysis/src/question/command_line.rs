@@ -1,4 +1,4 @@
-//! The command that prints an answer, as it can be typed into a shell.
+//! The command that prints an answer, in a form that can be pasted into a shell.
 
 use std::fmt;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use super::parameters::{self, Parameter, ParameterKind, Role};
 use super::{Evidence, FileNumber, Question, QuestionError};
 
-/// A command of `bactrian` with its arguments.
+/// A `bactrian` command with its arguments.
 #[derive(Clone, Debug)]
 pub struct CommandLine(Vec<String>);
 
 impl CommandLine {
-    /// The command that asks a question; none if there is none.
+    /// The command that asks a question; None if there is none.
     ///
     /// # Errors
-    /// The question names a file that there is not.
+    /// If the question names a file that does not exist.
     pub fn of<Q: Question>(
         question: &Q,
         evidence: &dyn Evidence,
@@ -22,10 +22,10 @@ impl CommandLine {
         Q::COMMAND.map_or(Ok(None), |command| CommandLine::with_verb(question, evidence, command))
     }
 
-    /// The command that asks a question, by another name than is usual.
+    /// The command that asks a question, with another verb than usual.
     ///
     /// # Errors
-    /// The question names a file that there is not.
+    /// If the question names a file that does not exist.
     pub fn with_verb<Q: Question>(
         question: &Q,
         evidence: &dyn Evidence,
@@ -44,7 +44,7 @@ impl CommandLine {
         Ok(Some(operands.fold(line, |line, (_, value)| line.operand(&value))))
     }
 
-    /// With the options of a question that are not what they are anyway.
+    /// Adds the options of a question that differ from their defaults.
     #[must_use]
     pub fn options_of<Q: Question>(self, question: &Q) -> CommandLine {
         let pairs = parameters::pairs(question).into_iter();
@@ -55,12 +55,12 @@ impl CommandLine {
         })
     }
 
-    /// This command: `top`, `heap roots`.
+    /// A command with this verb: `top`, `heap roots`.
     pub fn new(command: &str) -> CommandLine {
         CommandLine(command.split(' ').map(str::to_owned).collect())
     }
 
-    /// With a file. One that could be taken for an option is said to be in this folder.
+    /// Adds a file. A name that looks like an option gets the prefix `./`.
     #[must_use]
     pub fn file(self, path: &Path) -> CommandLine {
         let text = path.to_string_lossy();
@@ -69,20 +69,20 @@ impl CommandLine {
         self.word(&text)
     }
 
-    /// With any argument.
+    /// Adds any argument.
     #[must_use]
     pub fn word(mut self, word: &str) -> CommandLine {
         self.0.push(word.to_owned());
         self
     }
 
-    /// With what a question is about. One that could be taken for an option comes after two dashes.
+    /// Adds an operand, after `--` if it looks like an option.
     #[must_use]
     pub fn operand(self, text: &str) -> CommandLine {
         if text.starts_with('-') { self.word("--").word(text) } else { self.word(text) }
     }
 
-    /// With an option and its value. Values that look like options are tied to theirs.
+    /// Adds an option and its value, joined by `=` if the value looks like an option.
     #[must_use]
     pub fn option(self, name: &str, value: &str) -> CommandLine {
         match value.starts_with('-') {
@@ -91,15 +91,15 @@ impl CommandLine {
         }
     }
 
-    /// With an option that has no value, if it is wanted.
+    /// Adds an option without a value, if it is set.
     #[must_use]
     pub fn flag(self, name: &str, is_wanted: bool) -> CommandLine {
         if is_wanted { self.word(&format!("--{name}")) } else { self }
     }
 }
 
-/// The files that a question is about, in the order in which its command takes them: a question about a series that names none
-/// is about all snapshots.
+/// The files that a question is about, in the order in which its command takes them. A question about a
+/// series that names no files is about all snapshots.
 pub(super) fn files<Q: Question>(
     question: &Q,
     evidence: &dyn Evidence,
@@ -129,7 +129,7 @@ impl fmt::Display for CommandLine {
     }
 }
 
-/// So that a POSIX shell takes it as one word and as it is.
+/// Quotes a word for a POSIX shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+#".contains(c);
     if !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain) {

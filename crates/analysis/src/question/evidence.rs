@@ -1,4 +1,4 @@
-//! Where questions find what they are about.
+//! Where questions find the files that they are about.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,58 +12,58 @@ use crate::TraceQuestions;
 use crate::heap::{Heap, HeapSums};
 use crate::live::source::LiveSource;
 
-/// Files that somebody has opened, in the order in which they were named.
+/// Open files, in the order in which they were named.
 pub trait Evidence: Sync {
-    /// Where one is, as it was named.
+    /// The path of a file, as it was given.
     ///
     /// # Errors
-    /// There is no such file.
+    /// If there is no such file.
     fn path(&self, file: FileNumber) -> Result<&Path, QuestionError>;
 
-    /// Words that a command needs beside the path: which types a snapshot has.
+    /// The options that a command needs beside the path, such as the type table of a snapshot.
     fn options(&self, file: FileNumber) -> &[String];
 
     /// A trace.
     ///
     /// # Errors
-    /// There is no such file, or it is no trace.
+    /// If there is no such file, or it is not a trace.
     fn trace(&self, file: FileNumber) -> Result<Arc<TraceQuestions>, QuestionError>;
 
-    /// A heap snapshot, as soon as it is open.
+    /// A heap snapshot; waits until it is open.
     ///
     /// # Errors
-    /// There is no such file, it is no snapshot, or it cannot be read.
+    /// If there is no such file, it is not a snapshot, or it cannot be read.
     fn heap(&self, file: FileNumber) -> Result<Arc<Heap>, QuestionError>;
 
     /// What a series needs of a heap snapshot, which need not stay open for it.
     ///
     /// # Errors
-    /// There is no such file, it is no snapshot, or it cannot be read.
+    /// If there is no such file, it is not a snapshot, or it cannot be read.
     fn sums(&self, file: FileNumber) -> Result<Arc<HeapSums>, QuestionError>;
 
-    /// A program that is watched, or a recording of one.
+    /// An observed program, or a recording of one.
     ///
     /// # Errors
-    /// There is no such file, or it is no such thing.
+    /// If there is no such file, or it is neither.
     fn live(&self, file: FileNumber) -> Result<&dyn LiveSource, QuestionError>;
 
-    /// What a file's headers say: at once, however large it is.
+    /// The facts in a file's headers, which are available at once for a file of any size.
     ///
     /// # Errors
-    /// There is no such file, or it has no header.
+    /// If there is no such file, or it has no header.
     fn info(&self, file: FileNumber) -> Result<FileInfo, QuestionError>;
 
     /// All heap snapshots.
     fn snapshots(&self) -> Vec<FileNumber>;
 
-    /// No answer has more rows: whoever asks has no room for them.
+    /// The most rows in any answer.
     fn most_rows(&self) -> usize {
         usize::MAX
     }
 }
 
 impl dyn Evidence + '_ {
-    /// So many rows, 0 for all, as far as there may be so many.
+    /// A requested number of rows (0 for all), limited to [`Evidence::most_rows`].
     pub(crate) fn at_most(&self, number: usize) -> usize {
         match (number, self.most_rows()) {
             (0, usize::MAX) => 0,
@@ -72,7 +72,7 @@ impl dyn Evidence + '_ {
         }
     }
 
-    /// Keeps the rows that are wanted; tells how many there are that fit the search.
+    /// Keeps the requested rows, and returns how many match the search.
     pub(crate) fn cut<T>(
         &self,
         window: &Rows,
@@ -111,14 +111,14 @@ impl JsonSchema for FileNumber {
 /// What could not be read of a file.
 #[derive(Clone, Debug)]
 pub enum EvidenceLosses {
-    /// A trace.
+    /// Of a trace.
     Trace(bactrian_trace::Losses),
-    /// A heap snapshot.
+    /// Of a heap snapshot.
     Snapshot(bactrian_snapshot::Losses),
 }
 
 impl EvidenceLosses {
-    /// In sentences; none if nothing was lost.
+    /// The losses in sentences; empty if nothing was lost.
     pub fn sentences(&self) -> Vec<String> {
         match self {
             EvidenceLosses::Trace(losses) => losses.sentences(),
@@ -134,7 +134,7 @@ impl EvidenceLosses {
         }
     }
 
-    /// Where the first damage is in the file, and what it is.
+    /// The offset of the first damage in the file, and a description.
     pub fn first(&self) -> Option<(u64, &str)> {
         match self {
             EvidenceLosses::Trace(losses) => {

@@ -1,8 +1,9 @@
-//! What can be asked of evidence: each question is one struct of parameters and one of its answer.
+//! Questions about evidence. Each question is a struct of parameters and a struct for its answer.
 //!
-//! Everything that a view needs of a question is derived from these two: arguments of the command line, names in URLs, tools
-//! of an assistant, JSON, types of the page, reference ([`parameters`], [`registry`]). Defaults and explanations are written
-//! once, where the parameter is defined. A question finds its evidence through [`Evidence`], whoever has opened it.
+//! Everything that a view needs is derived from these two: command line arguments, URL parameters, tools of
+//! assistants, JSON, the page's types, the reference ([`parameters`], [`registry`]). Defaults and
+//! explanations are written once, at the definition of the parameter. A question accesses its evidence
+//! through [`Evidence`], which whoever has opened the files implements.
 
 mod command_line;
 mod evidence;
@@ -25,46 +26,46 @@ pub use text::{Text, Written};
 
 /// A question, as its parameters.
 pub trait Question: Parameters {
-    /// Its name in URLs and among the tools of an assistant: `trace/top`.
+    /// Its name in URLs and among the tools of assistants: `trace/top`.
     const NAME: &'static str;
-    /// The command that prints the same: `heap roots`; none if only the page asks it.
+    /// The command that prints the same: `heap roots`; None if only the page asks this question.
     const COMMAND: Option<&'static str>;
-    /// What it is answered with.
+    /// The type of the answer.
     type Answer: Serialize + JsonSchema;
 
-    /// Answers it.
+    /// Answers the question.
     ///
     /// # Errors
-    /// The parameters do not fit the evidence, or the evidence cannot be read.
+    /// If the parameters do not fit the evidence, or the evidence cannot be read.
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<Self::Answer>, QuestionError>;
 
-    /// The command that prints the same, with all its words.
+    /// The command that prints the same, with all its arguments.
     ///
     /// # Errors
-    /// The question names a file that there is not.
+    /// If the question names a file that does not exist.
     fn command(&self, evidence: &dyn Evidence) -> Result<Option<CommandLine>, QuestionError> {
         CommandLine::of(self, evidence)
     }
 }
 
-/// What a question is answered with.
+/// The answer to a question.
 #[derive(Clone, Debug)]
 pub struct Answer<T> {
     /// What `--json` prints as `result`.
     pub result: T,
-    /// What one should know of it, in sentences.
+    /// Notes on the answer, in sentences.
     pub notes: Vec<String>,
-    /// What could not be read, for each file that was looked at.
+    /// What could not be read, for each file that was used.
     pub losses: Vec<EvidenceLosses>,
 }
 
 impl<T> Answer<T> {
-    /// An answer from files that lost this.
+    /// An answer from files with these losses.
     pub fn new(result: T, losses: impl IntoIterator<Item = EvidenceLosses>) -> Answer<T> {
         Answer { result, notes: Vec::new(), losses: losses.into_iter().collect() }
     }
 
-    /// With sentences on it.
+    /// Adds notes.
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Answer<T> {
         self.notes.extend(notes);
@@ -75,20 +76,20 @@ impl<T> Answer<T> {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuestionError {
-    /// There is no such question.
+    /// There is no question with this name.
     Unknown(String),
-    /// A parameter has a wrong value.
+    /// A parameter has an invalid value.
     Parameter {
-        /// Its name.
+        /// The parameter's name.
         name: String,
-        /// What it was given.
+        /// The given value.
         value: String,
-        /// What is wrong with that.
+        /// What is wrong with it.
         why: String,
     },
     /// The question does not fit the evidence.
     Wrong(String),
-    /// There is no such block, type or row in the evidence.
+    /// The evidence has no such block, type or row.
     NotFound(String),
     /// The evidence cannot be read.
     Broken(String),

@@ -1,4 +1,5 @@
-//! The parameters of a question as all views see them, read from its schema; and their way into URLs and back.
+//! The parameters of a question as all views see them, read from its schema; and their conversion to and from
+//! URLs.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -13,75 +14,75 @@ use serde_json::{Map, Value};
 
 use super::QuestionError;
 
-/// Something that is made of parameters: a question, or a part of several.
+/// A struct of parameters: a question, or a part shared by several.
 pub trait Parameters: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {}
 
 impl<T: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static> Parameters for T {}
 
-/// One parameter.
+/// A parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name: in URLs, in JSON and, after two dashes, on the command line.
+    /// Its name in URLs and JSON and, after two dashes, on the command line.
     pub name: String,
-    /// What it is for, in a sentence without a full stop.
+    /// Its purpose, in a sentence without a full stop.
     pub about: String,
-    /// What values it takes.
+    /// The values it takes.
     pub kind: ParameterKind,
-    /// What the command line does with it.
+    /// How the command line treats it.
     pub role: Role,
-    /// Whether there is no question without it.
+    /// Whether it must be given.
     pub is_required: bool,
     /// Whether it may be given several times.
     pub is_repeated: bool,
-    /// What it is if nothing is said.
+    /// Its default.
     pub default: Value,
-    /// What help calls its value: `ROWS`.
+    /// The placeholder for its value in the help: `ROWS`.
     pub value: String,
-    /// How a value may look.
+    /// An example value.
     pub example: Option<String>,
-    /// Its name of one letter.
+    /// Its one-letter name.
     pub short: Option<char>,
     /// Another name.
     pub alias: Option<String>,
-    /// What help lists it under.
+    /// Its heading in the help.
     pub heading: Option<String>,
-    /// A parameter without which it has no meaning.
+    /// A parameter that must be given with it.
     pub requires: Option<String>,
-    /// One that cannot be there beside it.
+    /// A parameter that must not be given with it.
     pub conflicts: Option<String>,
 }
 
-/// What the command line does with a parameter.
+/// How the command line treats a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It has a name: `--depth 3`.
+    /// As an option with a name: `--depth 3`.
     Option,
-    /// It stands by itself.
+    /// As an operand.
     Operand,
-    /// It is a path among others.
+    /// As a path among others.
     File,
-    /// It is no argument: the name of the command says it, or only the page wants it.
+    /// Not at all: the command's name implies it, or only the page uses it.
     None,
 }
 
-/// What values a parameter takes.
+/// The values that a parameter takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterKind {
-    /// It is there or not.
+    /// Present or absent.
     Flag,
-    /// A whole number between these.
+    /// An integer in this range, ends included.
     Integer(u64, u64),
-    /// A number between these.
+    /// A number in this range, ends included.
     Number(f64, f64),
-    /// Any text, or one that its type reads.
+    /// Any text, or a text that its type parses.
     Text,
-    /// One of these words, each with what it means.
+    /// One of these words, with explanations.
     Choice(Vec<(String, String)>),
 }
 
-/// The schema of a question's parameters, with all parts in place.
+/// The schema of a question's parameters, with all subschemas inlined.
 pub fn schema<P: Parameters>() -> Arc<Schema> {
-    /// Made once: what a command is for, all there is to say of it, and its arguments are read from it.
+    /// Cached, because the command's description, long help and arguments are all read from it.
     static KNOWN: LazyLock<Mutex<HashMap<TypeId, Arc<Schema>>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let made = known.entry(TypeId::of::<P>()).or_insert_with(|| {
@@ -91,7 +92,7 @@ pub fn schema<P: Parameters>() -> Arc<Schema> {
     Arc::clone(made)
 }
 
-/// What a question is for: its first sentence, and the rest.
+/// The description of a question: its first sentence, and the rest.
 pub fn about<P: Parameters>() -> String {
     text_of(schema::<P>().get("description"))
 }
@@ -142,10 +143,10 @@ impl Parameter {
         }
     }
 
-    /// The JSON that a text stands for.
+    /// Converts a text to JSON.
     ///
     /// # Errors
-    /// The text is no value of this parameter.
+    /// If the text is not a value of this parameter.
     pub fn read(&self, text: &str) -> Result<Value, QuestionError> {
         let wrong = |why: String| QuestionError::Parameter {
             name: self.name.clone(),
@@ -205,7 +206,7 @@ impl ParameterKind {
     }
 }
 
-/// What is left of a schema that also allows null.
+/// A nullable schema without the null.
 fn not_null(schema: &Value) -> &Value {
     let is_null = |one: &Value| one.get("type").is_some_and(|kind| kind == "null");
     match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
@@ -214,7 +215,7 @@ fn not_null(schema: &Value) -> &Value {
     }
 }
 
-/// The words of a choice with what they mean.
+/// The words of a choice with their explanations.
 fn words(schema: &Value) -> Option<Vec<(String, String)>> {
     let word = |one: &Value| -> Option<(String, String)> {
         Some((one.get("const")?.as_str()?.to_owned(), text_of(one.get("description"))))
@@ -222,7 +223,7 @@ fn words(schema: &Value) -> Option<Vec<(String, String)>> {
     if let Some(several) = schema.get("oneOf").and_then(Value::as_array) {
         return several.iter().map(word).collect();
     }
-    // One of several choices is a choice of all their words.
+    // A union of choices is a choice of all their words.
     if let Some(several) = schema.get("anyOf").and_then(Value::as_array) {
         let choices: Option<Vec<_>> = several.iter().map(words).collect();
         return choices.map(|choices| choices.concat());
@@ -232,17 +233,17 @@ fn words(schema: &Value) -> Option<Vec<(String, String)>> {
     Some(several.iter().filter_map(plain).collect())
 }
 
-/// A description in one line for each paragraph, without the full stop of a lone sentence.
+/// A description with each paragraph on one line, without the final full stop.
 fn text_of(description: Option<&Value>) -> String {
     let text = description.and_then(Value::as_str).unwrap_or_default();
     let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
     paragraphs.collect::<Vec<_>>().join("\n\n").trim_end_matches('.').to_owned()
 }
 
-/// Reads a question from names and values, as a URL has them.
+/// Parses a question from names and values, as in a URL.
 ///
 /// # Errors
-/// A name or a value is wrong, or something is missing.
+/// If a name or a value is wrong, or something is missing.
 pub fn read<'p, P: Parameters>(
     pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
 ) -> Result<P, QuestionError> {
@@ -269,10 +270,10 @@ pub fn read<'p, P: Parameters>(
     from_json(values)
 }
 
-/// Reads a question from JSON, as an assistant has it.
+/// Parses a question from JSON, as assistants send it.
 ///
 /// # Errors
-/// A name or a value is wrong, or something is missing.
+/// If a name or a value is wrong, or something is missing.
 pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, QuestionError> {
     let known = parameters::<P>();
     for (name, value) in &values {
@@ -281,7 +282,7 @@ pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, Questio
             let why = format!("there is no such parameter; there are {}", names.join(", "));
             return Err(QuestionError::Parameter { name: name.clone(), value: shown(value), why });
         };
-        // Words and numbers have to be those that a text may stand for.
+        // Strings and numbers must be valid as texts, too.
         let several = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         for one in several.iter().filter(|one| one.is_string() || one.is_number()) {
             parameter.read(&shown(one))?;
@@ -295,7 +296,7 @@ pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, Questio
     }
     let all = serde_json::from_value(Value::Object(values.clone()));
     all.map_err(|error| {
-        // Which one it is shows if each is read by itself.
+        // To find the wrong parameter, each is parsed by itself.
         let needed = |name: &str| known.iter().any(|p| p.name == name && p.is_required);
         let alone = |name: &String| -> Map<String, Value> {
             let wanted = values.iter().filter(|(other, _)| *other == name || needed(other));
@@ -312,7 +313,7 @@ pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, Questio
     })
 }
 
-/// Names and values that are not what they are anyway, in the order of their definition: a flag has no value.
+/// Names and values that differ from the defaults, in the order of their definition; a flag has no value.
 pub fn pairs<P: Parameters>(question: &P) -> Vec<(Parameter, String)> {
     let Ok(Value::Object(values)) = serde_json::to_value(question) else { return Vec::new() };
     let mut pairs = Vec::new();
@@ -330,7 +331,7 @@ pub fn pairs<P: Parameters>(question: &P) -> Vec<(Parameter, String)> {
     pairs
 }
 
-/// The same with all files, also where they are what they are anyway: how the page writes a question.
+/// Likewise, but always including files: how the page writes a question.
 pub fn pairs_with_files<P: Parameters>(question: &P) -> Vec<(String, String)> {
     let Ok(Value::Object(values)) = serde_json::to_value(question) else { return Vec::new() };
     let mut pairs = Vec::new();
@@ -348,7 +349,7 @@ pub fn pairs_with_files<P: Parameters>(question: &P) -> Vec<(String, String)> {
     pairs
 }
 
-/// A value as it is written in URLs and on the command line.
+/// A value as written in URLs and on the command line.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -361,7 +362,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// As JavaScript's `encodeURIComponent`.
+/// Like JavaScript's `encodeURIComponent`.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,5 @@
-//! All questions, each in one line: what servers, assistants, documents and the page's types are made from.
+//! The registry of all questions, one line each: the source of servers, assistants' tools, documents and the
+//! page's types.
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -8,11 +9,11 @@ use super::{Evidence, EvidenceLosses, Question, QuestionError};
 use crate::heap;
 use crate::live::questions as live;
 
-/// A question whose type is not known.
+/// A question, type-erased.
 pub struct QuestionEntry {
     /// Its name: `trace/top`.
     pub name: &'static str,
-    /// The command that prints the same.
+    /// The command that prints the same; None if only the page asks it.
     pub command: Option<&'static str>,
     about: fn() -> String,
     parameters: fn() -> Vec<Parameter>,
@@ -21,7 +22,7 @@ pub struct QuestionEntry {
     ask: fn(&dyn Evidence, RawParameters<'_>) -> Result<PlainAnswer, QuestionError>,
 }
 
-/// Parameters as a URL or an assistant gives them.
+/// Parameters as a URL or an assistant provides them.
 pub enum RawParameters<'a> {
     /// Names and values.
     Pairs(&'a [(String, String)]),
@@ -29,14 +30,14 @@ pub enum RawParameters<'a> {
     Json(Map<String, Value>),
 }
 
-/// An answer whose type is not known.
+/// An answer, type-erased.
 #[derive(Debug)]
 pub struct PlainAnswer {
     /// What `--json` prints as `result`.
     pub result: Value,
-    /// What one should know of it, in sentences.
+    /// Notes on the answer, in sentences.
     pub notes: Vec<String>,
-    /// What could not be read, for each file that was looked at.
+    /// What could not be read, for each file that was used.
     pub losses: Vec<EvidenceLosses>,
     /// The command that prints the same.
     pub command: Option<String>,
@@ -58,7 +59,7 @@ impl QuestionEntry {
         }
     }
 
-    /// What it is for.
+    /// Its description.
     pub fn about(&self) -> String {
         (self.about)()
     }
@@ -68,7 +69,7 @@ impl QuestionEntry {
         (self.parameters)()
     }
 
-    /// The schema of its parameters, with all parts in place.
+    /// The schema of its parameters, with all subschemas inlined.
     pub fn input_schema(&self) -> Value {
         (self.input_schema)().to_value()
     }
@@ -78,10 +79,10 @@ impl QuestionEntry {
         (self.schemas)(generator)
     }
 
-    /// Asks it.
+    /// Asks the question.
     ///
     /// # Errors
-    /// The question is wrong, or cannot be answered.
+    /// If the parameters are wrong, or the question cannot be answered.
     pub fn ask(
         &self,
         evidence: &dyn Evidence,
@@ -91,10 +92,10 @@ impl QuestionEntry {
     }
 }
 
-/// The question of this name.
+/// The question with this name.
 ///
 /// # Errors
-/// There is none.
+/// If there is none.
 pub fn find(name: &str) -> Result<&'static QuestionEntry, QuestionError> {
     let unknown = || QuestionError::Unknown(format!("{name}: there is no such question"));
     QUESTIONS.iter().find(|entry| entry.name == name).ok_or_else(unknown)

@@ -1,4 +1,4 @@
-//! Which rows of a table: search and window.
+//! Search and window: which rows of a table to return.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Keeps the rows that are wanted, of rows in their final order; tells how many there are that fit the search.
+    /// Keeps the requested rows out of rows in their final order. Returns how many match the search.
     pub fn cut<T>(&self, rows: &mut Vec<T>, name: impl Fn(&T) -> String) -> usize {
         if let Some(search) = &self.search {
             rows.retain(|row| search.fits(&name(row)));
@@ -59,7 +59,7 @@ impl Rows {
         self.window(rows)
     }
 
-    /// Keeps the rows of the window, of rows that all fit the search; tells how many there are.
+    /// Keeps the rows in the window, out of rows that all match the search. Returns their number.
     pub fn window<T>(&self, rows: &mut Vec<T>) -> usize {
         let all = rows.len();
         if self.reverse {
@@ -73,16 +73,16 @@ impl Rows {
     }
 }
 
-/// What is searched for in names.
+/// A search in names.
 #[derive(Clone, Debug)]
 pub struct Search {
     text: String,
-    /// Of a regular expression.
+    /// Set if the search is a regular expression.
     regex: Option<Regex>,
 }
 
 impl Search {
-    /// Whether a name has it, in capitals or not.
+    /// Whether a name matches, ignoring case.
     pub fn fits(&self, name: &str) -> bool {
         match &self.regex {
             Some(regex) => regex.is_match(name),

@@ -1,4 +1,4 @@
-//! Parameters that people write in a notation of their own: ranges, times, patterns.
+//! Parameters with a notation of their own: ranges, times, patterns.
 
 use std::fmt::Display;
 use std::ops::Deref;
@@ -8,15 +8,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Something with a notation.
+/// A type with a notation.
 pub trait Written: FromStr<Err: Display> + Display {
-    /// What help calls a value of it: `TIMES`.
+    /// The placeholder for its value in the help: `TIMES`.
     const VALUE: &'static str;
-    /// How one is written.
+    /// An example value.
     const EXAMPLE: &'static str;
 }
 
-/// A value that is read and written as text, in JSON as in URLs and on the command line.
+/// A value that is written as text in JSON, URLs and on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<T>(pub T);
 

@@ -1,7 +1,7 @@
-//! Which objects a filter admits: a scan of the columns that it looks at, on all processors.
+//! Applies a filter to the table: a parallel scan of the columns that its conditions refer to.
 //!
-//! Births never go backwards, so conditions on them are a range of numbers. All others are looked at column by column, for
-//! 64 objects at a time.
+//! Allocation times never decrease, so conditions on them become a range of object numbers. All other
+//! conditions are evaluated column by column, for 64 objects at a time.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -15,7 +15,7 @@ use crate::parallel;
 use crate::selection::End;
 use crate::units::{Between, Bytes, Time};
 
-/// A bit for each of the objects of a word, by what is said of each.
+/// A word with a bit for each of its objects.
 #[inline]
 pub(super) fn word_of(first: usize, len: usize, mut of: impl FnMut(usize) -> bool) -> u64 {
     let last = (first + WORD).min(len);
@@ -33,17 +33,17 @@ fn word_of_range(first: usize, range: &Range<usize>) -> u64 {
     below(range.end) & !below(range.start)
 }
 
-/// Sizes in words that are sizes in bytes as wanted.
+/// A range of sizes in words from a range of sizes in bytes.
 fn words_of(sizes: &Between<Bytes>, word_bytes: u64) -> RangeInclusive<u64> {
     let word_bytes = word_bytes.max(1);
     let least = sizes.from.map_or(0, |from| from.0.div_ceil(word_bytes));
-    // What is too large to be told in bytes is as large as can be told.
+    // The largest size in bytes also includes sizes that do not fit into a `u64` of bytes.
     let most = sizes.to.filter(|to| to.0 < u64::MAX).map_or(u64::MAX, |to| to.0 / word_bytes);
     least..=most
 }
 
 impl Lives {
-    /// All that a filter admits, but for what it says of stacks and of the peak.
+    /// The objects that a filter admits, ignoring its conditions on stacks and on the peak.
     pub fn admitted(&self, filter: &Filter, word_bytes: u64) -> Bits {
         let range = self.born_in(filter);
         let end = End::of(filter);
@@ -65,7 +65,7 @@ impl Lives {
                 word &= self.word_of(first, |at| sources >> (self.kinds[at] & !PROMOTED) & 1 != 0);
             }
             if word != 0 && !domains.is_empty() {
-                // Who wrote the only stream is not in a column.
+                // With a single domain there is no column.
                 word &= self.word_of(first, |at| {
                     let domain = self.domains.get(at).map_or(self.only_domain, |&domain| domain);
                     domains.iter().any(|wanted| wanted.0 == domain)
@@ -75,7 +75,7 @@ impl Lives {
         })
     }
 
-    /// Those of `among` that nobody collects.
+    /// The objects in `among` that are never collected.
     pub fn never_collected(&self, among: &Bits) -> Bits {
         self.narrowed(
             among,
@@ -83,12 +83,12 @@ impl Lives {
         )
     }
 
-    /// Those of `among` that are promoted.
+    /// The objects in `among` that are promoted.
     pub fn promoted(&self, among: &Bits) -> Bits {
         self.narrowed(among, |first| self.word_of(first, |at| self.kinds[at] & PROMOTED != 0))
     }
 
-    /// Those of `among` that are alive when the peak's object has just been allocated.
+    /// The objects in `among` that are alive right after the peak's object was allocated.
     pub fn alive_at(&self, among: &Bits, peak: PeakMoment) -> Bits {
         with_spans!(&self.times, spans => {
             let time = spans.born[peak.number];
@@ -96,7 +96,8 @@ impl Lives {
                 let born = word_of_range(first, &(0..peak.number + 1));
                 born & self.word_of(first, |at| spans.died[at] >= time)
             });
-            // Of those that die at that very time, some have done so before.
+            // Of the objects that die at the same time, those whose deaths precede the peak in event order
+            // are dead.
             let dead = self.deaths[..peak.deaths].iter().rev();
             for &number in dead.take_while(|&&number| spans.died[number as usize] == time) {
                 alive.unset(number as usize);
@@ -105,7 +106,7 @@ impl Lives {
         })
     }
 
-    /// The numbers of the objects that are born when the filter wants it.
+    /// The numbers of the objects whose allocation time satisfies the filter.
     fn born_in(&self, filter: &Filter) -> Range<usize> {
         let at_most = |time: Option<Time>| time.map_or(self.len(), |time| self.born_until(time.0));
         let mut last = at_most(filter.allocated.to);
@@ -123,7 +124,7 @@ impl Lives {
         first..last.max(first)
     }
 
-    /// How many are born at this moment or before.
+    /// The number of objects allocated at or before this time.
     fn born_until(&self, time: Micros) -> usize {
         with_spans!(&self.times, spans => spans.born.partition_point(|born| born.micros() <= time))
     }
@@ -133,7 +134,7 @@ impl Lives {
         word_of(first, self.len(), of)
     }
 
-    /// Words of bits, each from the number of its first object.
+    /// Builds bits word by word; `word` gets the number of the word's first object.
     pub(super) fn collect_words(&self, word: impl Fn(usize) -> u64 + Sync) -> Bits {
         let mut words = vec![0; self.len().div_ceil(WORD)];
         parallel::fill(&mut words, |first, piece| {
@@ -142,7 +143,7 @@ impl Lives {
         Bits::from_words(words, self.len())
     }
 
-    /// The bits of `among` that are also in words made from the number of their first object.
+    /// Intersects `among` with words; `word` gets the number of the word's first object.
     pub(super) fn narrowed(&self, among: &Bits, word: impl Fn(usize) -> u64 + Sync) -> Bits {
         self.collect_words(|first| match among.words()[first / WORD] {
             0 => 0,
@@ -152,7 +153,7 @@ impl Lives {
 }
 
 impl<T: Moment> Spans<T> {
-    /// Which of the objects of a word end as wanted.
+    /// The objects of a word whose end satisfies the conditions.
     #[inline]
     fn ending(&self, first: usize, end: &End) -> u64 {
         word_of(first, self.died.len(), |at| match self.died[at] {

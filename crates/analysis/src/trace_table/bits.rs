@@ -1,23 +1,23 @@
-//! A bit for each of many things, in words that threads can work on apart.
+//! Bit sets, in words that threads can process separately.
 
-/// A bit for each number below a length.
+/// A bit for each number below `len`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
     words: Vec<u64>,
     len: usize,
 }
 
-/// Bits in a word.
+/// Bits per word.
 pub(crate) const WORD: usize = u64::BITS as usize;
 
 impl Bits {
-    /// From words whose last has no bit past the end.
+    /// From words without bits beyond `len`.
     pub fn from_words(words: Vec<u64>, len: usize) -> Bits {
         assert_eq!(words.len(), len.div_ceil(WORD));
         Bits { words, len }
     }
 
-    /// None set.
+    /// All bits clear.
     pub fn none(len: usize) -> Bits {
         Bits::from_words(vec![0; len.div_ceil(WORD)], len)
     }
@@ -48,14 +48,14 @@ impl Bits {
         self.len += 1;
     }
 
-    /// Puts others behind these.
+    /// Appends other bits.
     pub fn append(&mut self, others: &Bits) {
         let used = self.len % WORD;
         if used == 0 {
             self.words.extend_from_slice(&others.words);
         } else {
             for word in &others.words {
-                // The last word has room left.
+                // The last word is partly used.
                 if let Some(last) = self.words.last_mut() {
                     *last |= word << used;
                 }
@@ -66,7 +66,7 @@ impl Bits {
         self.words.truncate(self.len.div_ceil(WORD));
     }
 
-    /// Adds all of `other`, which is as long.
+    /// Adds all bits of `other`, which has the same length.
     pub fn unite(&mut self, other: &Bits) {
         self.words.iter_mut().zip(&other.words).for_each(|(to, from)| *to |= from);
     }
@@ -75,7 +75,7 @@ impl Bits {
         self.len
     }
 
-    /// How many are set.
+    /// The number of bits set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -84,7 +84,7 @@ impl Bits {
         &self.words
     }
 
-    /// The numbers whose bits are set in the words from one place to another.
+    /// The numbers of the bits set in a range of words.
     #[inline]
     pub fn ones_in(&self, words: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
         words.flat_map(|at| {

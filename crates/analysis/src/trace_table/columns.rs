@@ -1,17 +1,17 @@
-//! Columns: one number for each object, in as few bytes as most of them need.
+//! Columns: one number for each object, in as few bytes as most objects need.
 
 use std::collections::HashMap;
 
 use bactrian_trace::Micros;
 
-/// Numbers that are nearly always small: two bytes each, and the few that do not fit beside.
+/// Numbers that are nearly always small: two bytes each; the few large ones are stored separately.
 #[derive(Debug, Default)]
 pub(super) struct SmallNumbers {
     small: Vec<u16>,
     large: HashMap<u32, u64>,
 }
 
-/// Stands for a number that is beside.
+/// Marks a number that is stored separately.
 const LARGE: u16 = u16::MAX;
 
 impl SmallNumbers {
@@ -28,7 +28,7 @@ impl SmallNumbers {
         self.small.push(small.unwrap_or(LARGE));
     }
 
-    /// Puts others behind these.
+    /// Appends other numbers.
     pub fn append(&mut self, others: &SmallNumbers) {
         let before = self.small.len() as u32;
         self.small.extend_from_slice(&others.small);
@@ -44,7 +44,7 @@ impl SmallNumbers {
     }
 }
 
-/// A moment in as many bytes as the trace is long.
+/// A time in as few bytes as the trace's duration permits.
 pub(super) trait Moment: Copy + Ord + Send + Sync {
     /// Later than all others.
     const NEVER: Self;
@@ -55,7 +55,7 @@ pub(super) trait Moment: Copy + Ord + Send + Sync {
     }
 
     fn of(time: Micros) -> Self;
-    /// Not to be asked of [`Moment::NEVER`].
+    /// Must not be called on [`Moment::NEVER`].
     fn micros(self) -> Micros;
 }
 
@@ -87,7 +87,7 @@ impl Moment for u64 {
     }
 }
 
-/// When objects are born, which never goes backwards, and when they die.
+/// Allocation times of objects, which never decrease, and their collection times.
 #[derive(Debug)]
 pub(super) struct Spans<T> {
     pub born: Vec<T>,
@@ -100,14 +100,14 @@ impl<T: Moment> Spans<T> {
     }
 }
 
-/// Spans of traces of up to an hour, and of longer ones.
+/// Spans of traces of up to about half an hour, and of longer ones.
 #[derive(Debug)]
 pub(super) enum Times {
     Short(Spans<u32>),
     Long(Spans<u64>),
 }
 
-/// Does the same with the spans of either kind of times.
+/// Evaluates the same expression with spans of either type.
 macro_rules! with_spans {
     ($times:expr, $spans:ident => $does:expr) => {
         match $times {

@@ -1,4 +1,4 @@
-//! The stacks of a trace under their labels: at one detail, with some functions hidden.
+//! The stacks of a trace with labels, in one detail and with some functions hidden.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use crate::labels::{By, LabelId, LabelSpan, Labels};
 use crate::stack_tree::{Recursion, StackId, StackTree};
 use crate::top::OfLabels;
 
-/// What the frames of a trace are called, and what follows from it. Trees are made when they are asked for.
+/// The labels of a trace's frames, and what is derived from them. Trees are built on demand.
 #[derive(Debug)]
 pub(crate) struct Labelling {
     pub labels: Arc<Labels>,
@@ -26,7 +26,7 @@ pub(crate) struct Labelling {
 #[derive(Debug)]
 pub(crate) struct Relabelled {
     pub tree: Arc<StackTree>,
-    /// Where each stack that allocates is in it.
+    /// The node of each allocating stack.
     pub places: Vec<StackId>,
 }
 
@@ -50,7 +50,7 @@ impl Labelling {
         }
     }
 
-    /// The stacks under their labels.
+    /// The labelled stacks.
     pub fn tree(&self, origins: &Origins, recursion: Recursion) -> &Relabelled {
         let slot = match recursion {
             Recursion::Keep => &self.kept,
@@ -66,17 +66,17 @@ impl Labelling {
         })
     }
 
-    /// Whether all stacks found room in a tree of their labels. If not, only passes say what is where.
+    /// Whether all stacks fit into the tree of labels. If not, only passes can tell them apart.
     pub fn is_whole(&self, origins: &Origins, recursion: Recursion) -> bool {
         self.tree(origins, recursion).tree.cut() == 0
     }
 
-    /// The labels of a frame, the outermost first; none if it is hidden.
+    /// The labels of a frame, outermost first; empty if it is hidden.
     fn labels_of(&self, frame: FrameId) -> &[LabelId] {
         self.spans[frame.index()].map(|span| self.labels.in_span(span)).unwrap_or_default()
     }
 
-    /// The label of what each stack allocates: the innermost that is not hidden.
+    /// For each allocating stack, its innermost visible label.
     pub fn innermost(&self, origins: &Origins) -> Vec<Option<LabelId>> {
         let innermost = origins
             .tree
@@ -84,7 +84,7 @@ impl Labelling {
         origins.allocating.iter().map(|&stack| innermost[stack as usize]).collect()
     }
 
-    /// Self and total of each label, from what each stack allocates itself.
+    /// Self and total of each label, from the tally of each stack.
     pub fn by_label(&self, origins: &Origins, own: &[Tally]) -> OfLabels {
         let counted = self.counted.get_or_init(|| Counted::new(self, origins));
         let tree = &origins.tree;
@@ -96,7 +96,8 @@ impl Labelling {
             let sum = label.map_or(&mut no_stack, |label| &mut of_labels[label.index()].0);
             *sum = *sum + *own;
         }
-        // Children come after their parents, so all that goes on from a stack was added to it before it is met.
+        // Children come after their parents, so in reverse order a stack is complete when it is added to its
+        // parent.
         for stack in (1..tree.len()).rev() {
             if !totals[stack].is_zero() {
                 let parent = tree.parents[stack] as usize;
@@ -119,14 +120,15 @@ impl Labelling {
     }
 }
 
-/// Which labels a stack counts for, without the tree of labelled stacks, which takes longer to make.
+/// The labels for which a stack counts, without the tree of labelled stacks, which takes longer to build.
 #[derive(Debug)]
 struct Counted {
-    /// The innermost label of each stack that allocates.
+    /// The innermost label of each allocating stack.
     innermost: Vec<Option<LabelId>>,
-    /// For each stack a label of its innermost frame that no caller has; what is allocated there counts for that label's total.
+    /// For each stack a label of its innermost frame that no caller has; the stack's total counts for that
+    /// label.
     first: Vec<Option<LabelId>>,
-    /// The others, where functions were inlined.
+    /// Further such labels, where functions were inlined.
     more: Vec<(u32, LabelId)>,
 }
 
@@ -135,7 +137,7 @@ impl Counted {
         let tree = &origins.tree;
         let mut first = vec![None; tree.len()];
         let mut more = Vec::new();
-        // Depth first, a label is on the stack or it is not.
+        // In depth-first order, a counter per label says whether it is on the stack.
         let mut times = vec![0u32; labelling.labels.len()];
         let mut open: Vec<(u32, &[LabelId])> = Vec::new();
         for (stack, first) in first.iter_mut().enumerate().skip(1) {
@@ -159,7 +161,7 @@ impl Counted {
 }
 
 impl Relabelled {
-    /// What each labelled stack allocates, from what each stack of frames does.
+    /// The tally of each labelled stack, from the tallies of stacks of frames.
     pub fn tallies(&self, own: &[Tally]) -> Vec<Tally> {
         let mut tallies = vec![Tally::default(); self.tree.len()];
         for (place, own) in self.places.iter().zip(own) {

@@ -1,17 +1,19 @@
-//! A trace in memory, in columns, so that a question needs no pass over the file.
+//! A trace in memory, in columns, so that questions need no pass over the file.
 //!
-//! A pass over a trace of 400 MB takes seconds; somebody who turns a filter waits for half a second at most. So one who
-//! stays with a trace, as a server does, reads it once and keeps what questions are about: about 26 bytes for each object
-//! and 12 for each distinct stack. [`Lives`] says when objects are born and die and how big they are; [`Origins`] who
-//! allocated them. They are read by two passes, each on a thread of its own, because the first is much quicker and answers
-//! what is looked at first.
+//! A pass over a trace of 400 MB takes seconds, but a user who changes a filter waits half a second at most.
+//! So a server that keeps a trace open reads it once and stores what questions need: about 26 bytes for each
+//! object and 12 for each distinct stack. [`Lives`] has allocation, collection and size of objects;
+//! [`Origins`] has their call stacks. They are read by two passes, each on its own thread, because the first
+//! is much faster and answers what is viewed first.
 //!
-//! A question then goes three steps. A filter becomes a bit for each object (`admit.rs`; what it says of stacks is decided
-//! once for each stack). Admitted objects are added up by stack (`sums.rs`), or replayed by time (`sweep.rs`). Sums of stacks
-//! become those of labels (`labelling.rs`), which no longer depends on the number of objects.
+//! A question is answered in three steps. A filter becomes a bit for each object (`admit.rs`; conditions on
+//! stacks are decided once per stack). Admitted objects are summed by stack (`sums.rs`), or replayed over
+//! time (`sweep.rs`). Sums by stack become sums by label (`labelling.rs`), which no longer depends on the
+//! number of objects.
 //!
-//! Answers are the same as those of passes, to the last sample. Traces about which that cannot be promised, because objects
-//! die twice or before they are born, or damage hits one pass and not the other, have no table, and are asked by passes.
+//! Answers equal those of passes, to the last sample. Where that cannot be guaranteed, because objects die
+//! twice or before they are allocated, or because damage affects only one of the two passes, there is no
+//! table and questions are answered by passes.
 
 mod admit;
 pub(crate) mod bits;
@@ -34,11 +36,11 @@ pub(crate) use sums::{by_stack, contents, lifetimes};
 /// Why a trace has no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoTable {
-    /// It would take more memory than it may.
+    /// The table would exceed its memory grant.
     TooLarge,
-    /// One question is asked, and a pass answers it sooner.
+    /// There is only one question, which a pass answers sooner.
     AskedOnce,
-    /// It says what makes no sense, or more than columns can hold.
+    /// The trace has irregularities, or exceeds what columns can hold.
     Odd(&'static str),
 }
 
@@ -54,17 +56,17 @@ impl std::fmt::Display for NoTable {
     }
 }
 
-/// Bytes that an object takes, in both tables and while they are read.
+/// The bytes per object, in both tables and while they are read.
 const BYTES_PER_OBJECT: u64 = 28;
-/// Bytes that a distinct stack takes, with the sums and labelled trees of some questions.
+/// The bytes per distinct stack, including the sums and labelled trees of some questions.
 pub(crate) const BYTES_PER_STACK: u64 = 150;
 
-/// What the objects of a trace take in a table, by what packet headers promise; stacks come on top.
+/// The memory for the objects of a trace according to its packet headers, without stacks.
 pub(crate) fn memory_for_objects(trace: &TraceFile) -> u64 {
     trace.index().allocations().saturating_mul(BYTES_PER_OBJECT)
 }
 
-/// Tells whether two passes have met the same objects in the same order.
+/// Detects whether two passes have seen the same objects in the same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IdSum {
     objects: u64,
@@ -87,7 +89,7 @@ pub(crate) struct Tables<'t> {
 }
 
 impl<'t> Tables<'t> {
-    /// Puts them together if they are about the same objects.
+    /// Combines the tables if they contain the same objects.
     pub fn of(lives: &'t Lives, origins: &'t Origins) -> Option<Tables<'t>> {
         (lives.sum == origins.sum).then_some(Tables { lives, origins })
     }

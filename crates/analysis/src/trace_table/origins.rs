@@ -1,10 +1,11 @@
-//! Who allocated every object: one pass with stacks.
+//! The call stacks of all objects: one pass with stacks.
 //!
-//! Stacks are kept as they were, frame by frame, so that any labelling, hiding or folding can be had from them later. When
-//! all are known, their tree is numbered depth first, so that whatever follows the tree reads it from front to back and
-//! finds what it looks for nearby.
+//! Stacks are stored frame by frame, unchanged, so that any labelling, hiding or folding can be applied
+//! later. When all are known, their tree is renumbered depth first, so that algorithms on the tree access
+//! memory sequentially and locally.
 //!
-//! Reading a trace and growing the tree take about two thirds and one third of the time, so each has a thread.
+//! Reading the trace takes about two thirds of the time and building the tree one third, so each has its own
+//! thread.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -26,13 +27,13 @@ use crate::trace_file::TraceFile;
 /// The stacks of all objects.
 #[derive(Debug)]
 pub(crate) struct Origins {
-    /// For each object, the place of its stack in `allocating`.
+    /// For each object, the index of its stack in `allocating`.
     pub(super) stacks: Vec<u32>,
-    /// Stacks that are some object's, in the order of the tree; most only lead to others.
+    /// Stacks of objects, in the order of the tree; most stacks are only prefixes of others.
     pub(super) allocating: Vec<u32>,
     pub(super) tree: FrameTree,
     pub(super) frames: Frames,
-    /// Size of the trace, by which trees of labels are bounded.
+    /// The size of the trace, which limits the size of labelled trees.
     pub(super) file_bytes: usize,
     pub(super) sum: IdSum,
     pub losses: Losses,
@@ -42,20 +43,20 @@ pub(crate) struct Origins {
 #[derive(Debug)]
 pub(crate) struct FrameTree {
     pub parents: Vec<u32>,
-    /// The innermost frame of each.
+    /// The innermost frame of each stack.
     pub frames: Vec<FrameId>,
 }
 
 impl Origins {
-    /// What its stacks take, with the sums of some questions.
+    /// The memory for the stacks, including the sums of some questions.
     pub fn memory_for_stacks(&self) -> u64 {
         self.tree.len() as u64 * super::BYTES_PER_STACK
     }
 
-    /// Reads them.
+    /// Reads the stacks.
     ///
     /// # Errors
-    /// If not all stacks can be told apart.
+    /// If there are too many distinct stacks.
     pub fn read(trace: &TraceFile, most_stacks: u64) -> Result<Origins, NoTable> {
         let most_stacks = usize::try_from(most_stacks).unwrap_or(usize::MAX);
         let promised = usize::try_from(trace.index().allocations()).unwrap_or(usize::MAX);
@@ -68,7 +69,7 @@ impl Origins {
         let grow = || told.into_iter().for_each(|batch: Vec<u32>| growing.take(&batch));
         let (outcome, sum) = thread::scope(|scope| {
             scope.spawn(grow);
-            // If reading is given up, this goes, and with it the other thread.
+            // If reading is cancelled, the channel is dropped and the other thread ends.
             let batch = Vec::with_capacity(BATCH);
             let mut telling = Telling { batch, changes, sum: IdSum::default() };
             let outcome = pass::run(trace, &Selection::default(), &mut telling);
@@ -103,7 +104,7 @@ impl Origins {
         &self.frames
     }
 
-    /// Those of `among` whose stacks have what the filter wants, and nothing that it does not want.
+    /// The objects in `among` whose stacks satisfy the filter's conditions.
     pub fn admitted(&self, lives: &Lives, among: &Bits, filter: &Filter) -> Bits {
         let mut conditions = Conditions::new(filter);
         let inside = self.tree.inwards(Inside::default(), |outer, frame| {
@@ -120,14 +121,14 @@ impl Origins {
 }
 
 impl FrameTree {
-    /// Numbers a tree anew; says where each of its stacks went.
+    /// Renumbers a tree depth first, and returns where each stack went.
     fn depth_first(tree: &StackTree, frames: &[FrameId]) -> (FrameTree, Vec<u32>) {
         let len = tree.len();
         let mut sizes = vec![1u32; len];
         for stack in tree.ids().rev() {
             sizes[tree.parent(stack).index()] += sizes[stack.index()];
         }
-        // Where the next one goes that hangs on a stack. Parents come before their children.
+        // For each stack, where its next child goes. Parents come before their children.
         let mut next = vec![1u32; len];
         let mut places = vec![0u32; len];
         let mut grown = FrameTree { parents: vec![0; len], frames: vec![FrameId::NONE; len] };
@@ -144,7 +145,8 @@ impl FrameTree {
         (grown, places)
     }
 
-    /// Something for each stack, from what its caller has and its innermost frame; the empty one has `first`.
+    /// Computes an item for each stack from its caller's item and its innermost frame; the empty stack's item
+    /// is `first`.
     pub fn inwards<T: Copy>(&self, first: T, mut enter: impl FnMut(T, FrameId) -> T) -> Vec<T> {
         let mut items = Vec::with_capacity(self.len());
         items.push(first);
@@ -155,18 +157,18 @@ impl FrameTree {
         items
     }
 
-    /// How many there are, the empty one included.
+    /// The number of stacks, including the empty one.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 }
 
-/// Numbers that go from one thread to the other at once, and batches of them that wait.
+/// The size of a batch between the threads, and the most batches waiting.
 const BATCH: usize = 1 << 14;
 const MOST_WAITING: usize = 8;
 
-/// Tells how stacks change. For each allocation: its domain, how many outer frames are those of the one before it, how many others it
-/// has, and these.
+/// Sends changes of stacks. For each allocation: its domain, the number of outer frames shared with the
+/// previous stack, the number of other frames, and these frames.
 struct Telling {
     batch: Vec<u32>,
     changes: SyncSender<Vec<u32>>,
@@ -176,7 +178,7 @@ struct Telling {
 impl Telling {
     fn send(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        // Nobody is there any more if the other thread has panicked, which the scope passes on.
+        // Fails if the other thread has panicked; the scope propagates the panic.
         let _ = self.changes.send(batch);
     }
 }
@@ -204,10 +206,10 @@ impl Visitor for Telling {
     }
 }
 
-/// Grows the tree, and fills the column.
+/// Builds the tree and fills the column.
 struct Growing {
     tree: StackTree,
-    /// For each domain, its last stack: all that lead to it, the outermost frame's first.
+    /// For each domain, its last stack as the list of all its prefixes, outermost first.
     domains: Vec<Vec<StackId>>,
     stacks: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! Sums over admitted objects: by stack, by class.
+//! Sums over admitted objects: by stack and by class.
 
 use bactrian_trace::Source;
 
@@ -13,10 +13,10 @@ use crate::lifetimes::{ClassSamples, Tallies, lifetime_class, size_class};
 use crate::measure::{Unit, weight_of};
 use crate::parallel;
 
-/// Room that threads may have for sums of their own.
+/// The memory for partial sums of threads, in bytes.
 const ROOM: usize = 256 << 20;
 
-/// Adds up objects in parts, each part on a thread with sums of its own.
+/// Sums objects in parts, each part on a thread with its own partial sums.
 fn add_up<S: Send>(
     admitted: &Bits,
     bytes: usize,
@@ -39,7 +39,7 @@ fn add_up<S: Send>(
     all
 }
 
-/// What each stack allocates itself, of these objects.
+/// The tally of each stack itself, over the admitted objects.
 pub(crate) fn by_stack(
     lives: &Lives,
     origins: &Origins,
@@ -48,7 +48,7 @@ pub(crate) fn by_stack(
 ) -> Vec<Tally> {
     let stacks = origins.allocating.len();
     match unit {
-        // Whole numbers take half the room.
+        // Integers take half the space.
         Unit::Bytes => {
             let sums = add_up(
                 admitted,
@@ -72,7 +72,7 @@ pub(crate) fn by_stack(
     }
 }
 
-/// Lifetimes and sizes by label; the first is for objects without a stack.
+/// Lifetimes and sizes by label; the first entry is for objects without a stack.
 pub(crate) fn lifetimes(
     lives: &Lives,
     origins: &Origins,
@@ -98,7 +98,7 @@ pub(crate) fn lifetimes(
     samples.iter().map(Tallies::of_samples).collect()
 }
 
-/// What there is of the admitted objects.
+/// Facts about the admitted objects.
 pub(crate) fn contents(lives: &Lives, origins: &Origins, admitted: &Bits) -> Counts {
     let mut counts = add_up(
         admitted,
@@ -128,7 +128,7 @@ pub(crate) fn contents(lives: &Lives, origins: &Origins, admitted: &Bits) -> Cou
     counts.0
 }
 
-/// How many frames the deepest of some stacks has.
+/// The depth of the deepest of some stacks.
 fn deepest(origins: &Origins, stacks: &Bits) -> usize {
     let depths = origins.tree.inwards(0usize, |outer, _| outer + 1);
     let used = stacks.ones_in(0..stacks.words().len());

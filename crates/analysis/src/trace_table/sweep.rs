@@ -1,7 +1,7 @@
-//! What is alive over time: births and deaths replayed in their order, in pieces, on all processors.
+//! Live size over time: births and deaths replayed in order, in parallel pieces.
 //!
-//! A piece is replayed without knowing what is alive before it: it has a sum, and the highest that the sum ever was. Put
-//! together in order, the pieces give what one replay of everything would.
+//! A piece is replayed without knowing what is alive before it: its result is a sum, and the maximum that the
+//! sum reached. Combined in order, the pieces give the result of one complete replay.
 
 use bactrian_trace::Micros;
 
@@ -11,7 +11,7 @@ use super::lives::{EVENTS_PER_MARK, Lives, PeakMoment};
 use crate::parallel;
 use crate::timeline::{Intervals, Samples};
 
-/// A place between two events: how many births and deaths lie before it.
+/// A position between two events: the numbers of births and deaths before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     births: usize,
@@ -24,18 +24,18 @@ impl Place {
     }
 }
 
-/// A piece of the events, replayed. Samples are counted from what is alive where it begins.
+/// The result of replaying a piece. Samples are relative to what is alive at its start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
     change: i64,
-    /// The highest, at least zero.
+    /// The maximum, at least zero.
     max: i64,
-    /// Where that was, unless it is the beginning.
+    /// The position of the maximum, unless it is the start.
     highest: Option<PeakMoment>,
     allocated: u64,
 }
 
-/// What is alive, piece after piece.
+/// The live size, piece after piece.
 #[derive(Default)]
 struct Replay {
     live: i64,
@@ -43,7 +43,7 @@ struct Replay {
 }
 
 impl Replay {
-    /// Goes on to the end of a piece; gives the most that was alive in it.
+    /// Advances to the end of a piece, and returns the maximum within it.
     fn go_on(&mut self, piece: &Piece) -> u64 {
         let max = (self.live + piece.max).max(0) as u64;
         if max > self.peak.map_or(0, |peak| peak.samples)
@@ -61,7 +61,7 @@ impl Replay {
 }
 
 impl Lives {
-    /// When the admitted objects together take most memory; `None` if there are none.
+    /// The moment at which the admitted objects together take most memory; None if there are none.
     pub fn find_peak(&self, admitted: &Bits) -> Option<PeakMoment> {
         let mut replay = Replay::default();
         for piece in self.pieces(self.marks().collect(), admitted) {
@@ -70,7 +70,7 @@ impl Lives {
         replay.peak
     }
 
-    /// What is alive and allocated in each interval, and the peak of the whole.
+    /// Live and allocated samples in each interval, and the peak of the whole trace.
     pub fn samples_in(
         &self,
         intervals: Intervals,
@@ -108,7 +108,7 @@ impl Lives {
         Place { births: self.len(), deaths: self.deaths.len() }
     }
 
-    /// The place before all events of this moment or later.
+    /// The position before all events at or after this time.
     fn place(&self, time: Micros) -> Place {
         with_spans!(&self.times, spans => Place {
             births: spans.born.partition_point(|born| born.micros() < time),
@@ -116,7 +116,7 @@ impl Lives {
         })
     }
 
-    /// Places that are not far from each other, the first of all among them.
+    /// Positions at small distances, including the first.
     fn marks(&self) -> impl Iterator<Item = Place> + '_ {
         self.births_before.iter().enumerate().map(|(mark, &births)| {
             let births = births as usize;
@@ -124,7 +124,7 @@ impl Lives {
         })
     }
 
-    /// Replays what lies between each of these places and the next; after the last, all the rest.
+    /// Replays the events between each position and the next; after the last, all the rest.
     fn pieces(&self, places: Vec<Place>, admitted: &Bits) -> Vec<Piece> {
         let ends = places.iter().skip(1).copied().chain([self.end()]);
         let spans: Vec<_> = places.iter().copied().zip(ends).collect();
@@ -135,7 +135,8 @@ impl Lives {
         parallel::map(&spans, |&(start, end)| replay(self, start, end, admitted))
     }
 
-    /// The samples of an object if it is admitted. If few are, that is foreseen; otherwise it is quicker to look at all.
+    /// The samples of an object, 0 if it is not admitted. `FEW` optimises for few admitted objects by testing
+    /// first; otherwise loading unconditionally is faster.
     #[inline]
     fn samples_if<const FEW: bool>(&self, number: usize, admitted: &Bits) -> u64 {
         match FEW {
@@ -151,7 +152,7 @@ impl Lives {
         let end = end.events();
         let mut piece = Piece::default();
         while event < end {
-            // Events come in runs of births, or of deaths when a collector was there.
+            // Events come in runs of births, or of deaths after a collection.
             let left = (WORD - event % WORD).min(end - event);
             let word = self.events.words()[event / WORD] >> (event % WORD);
             let run = (word.trailing_ones() as usize).min(left);
@@ -164,7 +165,7 @@ impl Lives {
                     last = (samples > 0).then_some(number).or(last);
                 }
                 births += run;
-                // What is alive only grows in a run of births.
+                // Within a run of births, the live size only grows.
                 if let Some(number) = last
                     && piece.change > piece.max
                 {

@@ -1,4 +1,4 @@
-//! What is derived from questions: parameters, their way into URLs and back, schemas.
+//! What is derived from questions: parameters, their conversion to and from URLs, schemas.
 
 use std::fmt::Write as _;
 
@@ -104,7 +104,7 @@ fn roles_are_those_of_the_command_line() {
     assert_eq!(role(parameters::parameters::<Rows>(), "number"), Some(Role::Option));
 }
 
-/// What people read of all questions, made from them.
+/// The reference of all questions, generated from them.
 fn reference() -> String {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut text = REFERENCE_HEAD.to_owned();
@@ -134,11 +134,11 @@ fn reference() -> String {
         let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let _ = write!(text, "\n## {name}\n\n{about}\n{}\n", part(schema));
     }
-    // Cells may be empty, and so the ends of lines.
+    // Cells may be empty, and so may the ends of lines.
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Parameters, a row each.
+/// The parameters as table rows.
 fn table(all: &[parameters::Parameter]) -> String {
     let mut text = "| parameter | values | default | what for |\n|---|---|---|---|\n".to_owned();
     for parameter in all {
@@ -168,7 +168,7 @@ fn table(all: &[parameters::Parameter]) -> String {
     text
 }
 
-/// What a part of an answer is: its fields, its words, or what it may be.
+/// A part of an answer: its fields, its words, or its alternatives.
 fn part(schema: &Value) -> String {
     for key in ["oneOf", "anyOf"] {
         if let Some(several) = schema.get(key).and_then(Value::as_array) {

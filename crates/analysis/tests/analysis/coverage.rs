@@ -1,15 +1,15 @@
-//! How often the truth lies in the 95 % interval, on programs whose truth is known.
+//! How often the truth lies in the 95 % interval, for programs whose truth is known.
 
 use bactrian_analysis::{By, Estimate, Filter, Measure, Of, top};
 use bactrian_trace::Source;
 
 use crate::programs::{Block, trace_of_blocks};
 
-/// A generator that is the same everywhere (SplitMix64).
+/// A portable deterministic generator (SplitMix64).
 struct Lots(u64);
 
 impl Lots {
-    /// Evenly from 0 to 1.
+    /// Uniform from 0 to 1.
     fn draw(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,7 +18,7 @@ impl Lots {
     }
 }
 
-/// A program: how many blocks of which length.
+/// A program: numbers of blocks by length.
 struct Program {
     blocks: &'static [(u64, u64)],
 }
@@ -32,7 +32,7 @@ impl Program {
         self.blocks.iter().map(|(count, _)| *count as f64).sum()
     }
 
-    /// What a recorder sees: each word, header included, with probability `rate`.
+    /// What a recorder samples: each word, header included, with probability `rate`.
     fn sampled(&self, rate: f64, lots: &mut Lots) -> Vec<Block> {
         let mut seen = Vec::new();
         for &(count, length) in self.blocks {
@@ -51,13 +51,13 @@ const PROGRAMS: &[Program] = &[
     Program { blocks: &[(700, 2)] },
     Program { blocks: &[(300, 1), (100, 9), (20, 60)] },
     Program { blocks: &[(5, 400)] },
-    // Small blocks that are rarely seen beside large ones that are seen often.
+    // Small blocks that are sampled rarely, beside large ones that are sampled often.
     Program { blocks: &[(40, 1), (4, 400)] },
 ];
 
 #[test]
 fn intervals_hold_the_truth_about_95_times_in_100() {
-    // 950 of as many trials hold, give or take 7. Intervals of a few samples are a bit too wide.
+    // 950 in 1,000 are expected, give or take 7. Intervals from few samples are slightly too wide.
     const TRIALS: usize = 1_000;
     for (number, program) in PROGRAMS.iter().enumerate() {
         for rate in [0.01, 0.03, 0.1, 0.3, 0.5] {
@@ -75,7 +75,7 @@ fn intervals_hold_the_truth_about_95_times_in_100() {
             }
             let share = bytes as f64 / TRIALS as f64;
             assert!((0.93..=0.98).contains(&share), "program {number} at {rate}: {share}");
-            // What was not seen may be many small blocks: where all are large, intervals are wide.
+            // Unseen blocks might be many small ones; where all are large, intervals are too wide.
             let share = objects as f64 / TRIALS as f64;
             assert!(share >= 0.94, "objects of program {number} at {rate}: {share}");
         }

@@ -1,4 +1,4 @@
-//! Small files made to cost much memory. Each test runs in a process of its own that may not have more.
+//! Small files designed to cost much memory. Each test runs in its own process with a memory limit.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,11 +18,11 @@ use packets::{event, info, packet};
 #[path = "../../../trace/tests/trace/packets.rs"]
 mod packets;
 
-/// Set in the process that may not have more memory.
+/// Set in the process with the memory limit.
 const LIMITED: &str = "BACTRIAN_TEST_LIMITED";
 
-/// Runs the rest of the test called `name` with this much memory, some 200 MB of which is room that
-/// threads reserve and do not use. Where the system knows no such limit, it runs without.
+/// Runs the rest of the test called `name` with this much memory, about 200 MB of which is address space that
+/// threads reserve without using it. Where the system has no such limit, it runs without one.
 fn with_memory(megabytes: usize, name: &str, test: impl FnOnce()) {
     if env::var_os(LIMITED).is_some() {
         return test();
@@ -40,28 +40,28 @@ fn with_memory(megabytes: usize, name: &str, test: impl FnOnce()) {
     assert!(said[0].contains("1 passed"), "no test is called {name}:\n{}", said[0]);
 }
 
-/// An allocation whose stack is these codewords.
+/// An allocation whose stack consists of these codewords.
 fn alloc(codewords: &[Vec<u8>]) -> Vec<u8> {
     let count = u8::try_from(codewords.len()).expect("at most 255 codewords");
     [&event(101)[..], &[0, count], &codewords.concat()].concat()
 }
 
-/// A codeword: a frame that comes into this slot of the cache.
+/// A codeword: a frame that is put into this slot of the cache.
 fn miss(slot: u16, code: u64) -> Vec<u8> {
     [&(slot << 2 | 3).to_le_bytes()[..], &code.to_le_bytes()].concat()
 }
 
-/// A codeword: the frame of this slot, and 255 times the one that came after it last.
+/// A codeword: the frame in this slot, and 255 times the frame that followed it last.
 fn run(slot: u16) -> Vec<u8> {
     [&(slot << 2 | 2).to_le_bytes()[..], &[255]].concat()
 }
 
-/// The stack of 65,000 times the same frame, in 800 bytes.
+/// A stack of 65,000 times the same frame, in 800 bytes.
 fn deep() -> Vec<Vec<u8>> {
     [vec![miss(0, 9)], vec![run(0); 254]].concat()
 }
 
-/// The answers that take a table of objects.
+/// The answers that need a table of objects.
 fn ask_about_objects(trace: &TraceFile) -> u64 {
     let everything = Filter::default();
     for of in [Of::LiveAtEnd, Of::LiveAtPeak, Of::Promoted] {
@@ -74,7 +74,7 @@ fn ask_about_objects(trace: &TraceFile) -> u64 {
 
 #[test]
 fn ids_that_double_each_time_cost_no_table() {
-    // Each id is as far away as a table would grow to reach it, if it grew to twice its length.
+    // Each id is as far away as a table would grow to reach it if it doubled its length.
     const PAGE: u64 = 64;
     const OBJECTS: usize = 30;
     with_memory(400, "ids_that_double_each_time_cost_no_table", || {
@@ -90,7 +90,7 @@ fn ids_that_double_each_time_cost_no_table() {
 
 #[test]
 fn stacks_are_told_apart_in_proportion_to_the_file() {
-    // After the first, each allocation has its own outermost frame and so 65,000 stacks of its own.
+    // After the first, each allocation has its own outermost frame, and so 65,000 stacks of its own.
     const ALLOCATIONS: u16 = 60;
     with_memory(800, "stacks_are_told_apart_in_proportion_to_the_file", || {
         let other =
@@ -103,7 +103,7 @@ fn stacks_are_told_apart_in_proportion_to_the_file() {
         let profile = Profile::new(&trace, &Filter::default(), By::Site, &measures);
         assert!(profile.tree.len() <= most, "{} stacks", profile.tree.len());
         assert!(profile.tree.cut() > 0);
-        // What finds no room is counted further out, and is not lost.
+        // Stacks that do not fit are counted for an outer one, and not lost.
         let samples = profile.columns[1].total().sum();
         assert_eq!(samples, f64::from(ALLOCATIONS));
         for direction in [Direction::Callees, Direction::Callers] {
@@ -126,7 +126,7 @@ fn what_is_held_in_memory_is_in_proportion_to_the_file() {
         let other =
             |n: u16| alloc(&[vec![miss(n, 0x1000 + u64::from(n))], vec![run(0); 254]].concat());
         let body = (1..60).fold(alloc(&deep()), |body, n| [body, other(n)].concat());
-        // A header may promise anything.
+        // A header may claim anything.
         let stacks = [info(2), packet(2, 0, 0..1 << 40, &body)].concat();
         for (bytes, objects) in [(far, 40), (stacks, 60)] {
             let questions = TraceQuestions::with_memory(Arc::new(open(bytes)), u64::MAX);

@@ -12,7 +12,7 @@ use bactrian_trace::{DomainId, Event, Micros, ObjectId, Source, Stacks, Words};
 /// A source location: file, function, line, columns.
 pub type Spot = (String, String, u32, (u16, u16));
 
-/// One frame of a stack, with all functions that were inlined into it.
+/// A frame of a stack, with all functions inlined into it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     pub code: u64,
@@ -42,7 +42,7 @@ pub enum Change {
 pub struct Model {
     /// In order of birth.
     pub objects: Vec<Object>,
-    /// When what happened to which object.
+    /// The time, the change, and the index of the object.
     pub changes: Vec<(Micros, Change, usize)>,
 }
 
@@ -112,14 +112,15 @@ impl Model {
         })
     }
 
-    /// When most samples of some objects are first alive, and how many.
+    /// When the live samples of some objects first reach their maximum, and the maximum.
     pub fn peak(&self, wanted: &[bool]) -> (Micros, u64) {
         self.live_samples(wanted).fold((Micros(0), 0), |peak, (time, _, live)| {
             if live > peak.1 { (time, live) } else { peak }
         })
     }
 
-    /// For each object, whether it is alive just when most samples of `wanted` objects first are.
+    /// For each object, whether it is alive at the moment when the live samples of `wanted` objects first
+    /// reach their maximum.
     fn alive_at_peak(&self, wanted: &[bool]) -> Vec<bool> {
         let mut alive = vec![false; self.objects.len()];
         let mut at_peak = alive.clone();
@@ -138,7 +139,7 @@ impl Model {
     /// For each object, whether it counts for a measure.
     pub fn counted(&self, filter: &Filter, of: Of) -> Vec<bool> {
         let admitted = self.admitted(filter);
-        // What is admitted by its life at the peak has that peak.
+        // If the filter refers to the peak, measures refer to the same peak.
         let mut others = filter.clone();
         others.live.retain(|live| *live != Live::AtPeak);
         let at_peak = self.alive_at_peak(&self.admitted(&others));
@@ -165,7 +166,7 @@ impl Object {
         self.born <= time && self.died.is_none_or(|died| died > time)
     }
 
-    /// But for the peak, which depends on other objects.
+    /// Ignores the peak, which depends on other objects.
     fn is_admitted(&self, filter: &Filter) -> bool {
         let Object { born, died, .. } = *self;
         let live = |live: &Live| match live {
@@ -247,13 +248,13 @@ impl Object {
     }
 }
 
-/// Adds a tally to what a map has.
+/// Adds a tally to an entry of a map.
 pub fn add<K: Eq + std::hash::Hash>(map: &mut HashMap<K, Tally>, key: K, tally: Tally) {
     let sum = map.entry(key).or_default();
     *sum = *sum + tally;
 }
 
-/// Whether two estimates agree but for rounding.
+/// Whether two estimates are equal up to rounding.
 pub fn close(a: &Estimate, b: &Estimate) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * (1.0 + a.abs().max(b.abs()));
     near(a.value, b.value) && near(a.low, b.low) && near(a.high, b.high)

@@ -1,4 +1,4 @@
-//! Flame graphs and hot paths against the profiles that they are of.
+//! Compares flame graphs and hot paths with the profiles that they show.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ fn is_well_formed(flame: &Flame) -> bool {
     let lists =
         [flame.label.len(), flame.total.len(), flame.own.len(), flame.id.len(), flame.more.len()];
     let callers_first = (1..len).all(|at| (flame.parent[at] as usize) < at);
-    // Of two with one caller, the first is not smaller.
+    // Of two siblings, the first is not smaller.
     let mut last: HashMap<u32, f64> = HashMap::new();
     let larger_first = (1..len).all(|at| {
         let before = last.insert(flame.parent[at], flame.total[at]);
@@ -92,7 +92,7 @@ proptest! {
         }
         if at == 0 {
             let large = expected.iter().filter(|(path, (_, total))| path.is_empty() || *total >= least);
-            // Equal to the least, but for rounding, either is right.
+            // At the threshold, rounding may decide either way.
             let sure = expected.iter().filter(|(_, (_, total))| *total > least * (1.0 + 1e-9));
             prop_assert!(met <= large.count().max(1) && met + 1 >= sure.count());
             if min_share == 0.0 {
@@ -115,7 +115,7 @@ proptest! {
             prop_assert!(near(flame.total[place], of(&now, path)));
             prop_assert!(near(flame.before.as_ref().map_or(-1.0, |before| before[place]), of(&then, path)));
         }
-        // What is the same on both sides cannot have changed by more than chance.
+        // What is the same on both sides cannot have changed significantly.
         let significant = flame.significant.as_ref().expect("of a comparison");
         prop_assert_eq!(significant.len(), frames.len());
         for (place, &is_significant) in significant.iter().enumerate() {

@@ -7,8 +7,8 @@ use bactrian_trace::{
 };
 use proptest::prelude::*;
 
-/// The locations of a code: file, function, line. Several if functions were inlined, the outermost
-/// first; the same function may be in several frames, and twice in one.
+/// The locations of each code: file, function, line. Several if functions were inlined, the outermost first.
+/// A function may be in several frames, and twice in one.
 const FRAMES: &[&[(&str, &str, u32)]] = &[
     &[("src/main.ml", "Main.run", 3)],
     &[("src/main.ml", "Main.run", 9)],
@@ -47,7 +47,7 @@ pub struct Step {
 #[derive(Clone, Debug)]
 enum Act {
     Alloc(Block),
-    /// Of one of the objects that are alive; the number wraps.
+    /// The index of a live object; it wraps around.
     Promote(usize),
     Collect(usize),
 }
@@ -80,20 +80,20 @@ pub fn open(bytes: Vec<u8>) -> TraceFile {
     TraceFile::new(bytes.into()).expect("a readable trace")
 }
 
-/// A trace of these blocks, one each microsecond, that are never collected.
+/// A trace of these blocks, allocated one per microsecond and never collected.
 pub fn trace_of_blocks(sample_rate: f64, blocks: &[Block]) -> TraceFile {
     let alloc = |block: &Block| Step { after: 1, domain: 0, act: Act::Alloc(block.clone()) };
     trace(2, sample_rate, &blocks.iter().map(alloc).collect::<Vec<_>>(), ONE_PACKET)
 }
 
-/// Steps for which all goes into one packet.
+/// The packet size with which everything goes into one packet.
 pub const ONE_PACKET: usize = usize::MAX;
 
-/// A trace that has a packet for so many steps.
+/// A trace with a new packet after every `packet` steps.
 pub fn trace(version: u16, sample_rate: f64, steps: &[Step], packet: usize) -> TraceFile {
     let mut writer = Writer::new(Vec::new(), info(version, sample_rate)).expect("a known version");
     let mut clock = 0;
-    // Objects that are alive, with the domain that last told of them and whether they can be promoted.
+    // Live objects, with the domain of their last event and whether they can be promoted.
     let mut alive: Vec<(ObjectId, DomainId, bool)> = Vec::new();
     for (number, Step { after, domain, act }) in steps.iter().enumerate() {
         if number % packet == packet - 1 {
@@ -101,7 +101,7 @@ pub fn trace(version: u16, sample_rate: f64, steps: &[Step], packet: usize) -> T
         }
         clock += after;
         let (time, here) = (Micros(clock), DomainId(*domain));
-        // What another domain tells of the very same time could come out first.
+        // At equal times, an event of another domain could be read first.
         let teller = |last: DomainId| if *after == 0 { last } else { here };
         match act {
             Act::Alloc(Block { length, samples, source, stack }) => {
@@ -142,11 +142,11 @@ fn acts() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// How long the longest programs take, in microseconds.
+/// The duration of the longest programs, in microseconds.
 const LONGEST: u64 = 120 * 150;
 
-/// Random traces of a version with so many domains, sampled and exact.
-/// Traces of a version, written in as few packets as possible or in many.
+/// Random traces of a version with this many domains, sampled and exact, in as few packets as possible or in
+/// many.
 pub fn traces_of(version: u16, domains: u16, packet: usize) -> impl Strategy<Value = TraceFile> {
     let after = prop_oneof![1 => Just(0u64), 6 => 1..10u64, 1 => 1..150u64];
     let step = (after, 0..domains, acts());
@@ -243,10 +243,10 @@ fn full_filters() -> impl Strategy<Value = Filter> {
         )
 }
 
-/// How many conditions a filter has.
+/// The number of conditions of a filter.
 const CONDITIONS: usize = 10;
 
-/// Filters with no condition, with each alone, and with several.
+/// Filters without conditions, with each condition alone, and with several.
 pub fn filters() -> impl Strategy<Value = Filter> {
     let alone = (0..CONDITIONS).prop_map(|which| vec![which]);
     let several = prop::sample::subsequence((0..CONDITIONS).collect::<Vec<_>>(), 0..4);

@@ -1,4 +1,4 @@
-//! A trace in memory answers as passes over the file do.
+//! A trace in memory gives the same answers as passes over the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn same_timeline(a: &Timeline, b: &Timeline) -> bool {
 }
 
 fn same_top(a: &Top, b: &Top) -> bool {
-    // Sums of floats may be added in another order, and nearly equal rows change places.
+    // Floats may be summed in another order, and nearly equal rows may swap.
     let rows = |top: &Top| -> BTreeMap<Label, [Estimate; 2]> {
         top.rows.iter().map(|row| (row.label.clone(), [row.own, row.total])).collect()
     };
@@ -67,7 +67,7 @@ fn same_lifetimes(a: &Lifetimes, b: &Lifetimes) -> bool {
         && a.rows.iter().zip(&b.rows).all(|(a, b)| same(a, b))
 }
 
-/// What each path of labels allocates, in every column; nothing where that is nothing.
+/// What each path of labels allocates, in every column; paths without any allocation are omitted.
 fn paths(profile: &Profile) -> BTreeMap<Vec<Label>, Vec<Estimate>> {
     let path = |stack: StackId| {
         let labels = profile.tree.inwards_out(stack).map(|id| profile.labels.get(id).clone());
@@ -89,7 +89,7 @@ fn same_profile(a: &Profile, b: &Profile) -> bool {
         && paths_a.values().zip(paths_b.values()).all(|(a, b)| all_close(a, b))
 }
 
-/// Asks everything about some objects in both ways.
+/// Asks all questions about some objects in both ways.
 fn check(questions: &TraceQuestions, filter: &Filter, what: &str) {
     let trace = questions.trace();
     let window = Between {
@@ -135,7 +135,7 @@ proptest! {
     #[test]
     fn all_answers_are_those_of_passes(trace in traces(), filters in prop::collection::vec(filters(), 1..4)) {
         let questions = TraceQuestions::with_memory(Arc::new(trace), u64::MAX);
-        // More than once: what was found before is used again.
+        // Twice, because the second round uses cached results.
         for filter in filters.iter().chain(&filters) {
             check(&questions, filter, "made up");
         }
@@ -148,7 +148,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).expect("a fixture")
 }
 
-/// Filters that find something in real traces.
+/// Filters that admit something in real traces.
 fn telling_filters(trace: &TraceFile) -> Vec<Filter> {
     let duration = trace.index().duration().0;
     let at = |share: u64| Time(Micros(duration * share / 10));
@@ -202,7 +202,7 @@ fn without_memory_answers_are_the_same() {
     check(&questions, &Filter::default(), "no memory");
 }
 
-/// What a trace says of its first objects, right or wrong.
+/// What a trace says about its first objects, valid or not.
 enum Told {
     Alloc,
     Promote(u64),

@@ -1,4 +1,4 @@
-//! Traces written anew hold what they should, and no more.
+//! Rewritten traces contain what they should, and no more.
 
 use bactrian_analysis::{Changes, TraceFile, rewrite};
 use bactrian_trace::{DomainId, Micros, Source};
@@ -13,7 +13,7 @@ fn rewritten(trace: &TraceFile, changes: &Changes) -> TraceFile {
     open(bytes)
 }
 
-/// What should be left of an object.
+/// What should remain of an object.
 fn changed(object: &Object, version: u16, changes: &Changes) -> Object {
     let until = changes.until.unwrap_or(Micros::MAX);
     let in_time = |time: Option<Micros>| time.filter(|&time| time <= until);
@@ -68,7 +68,7 @@ proptest! {
 #[test]
 fn subsampling_keeps_each_sample_with_the_same_probability() {
     let block = |samples| Block { length: 1, samples, source: Source::Minor, stack: vec![1] };
-    // Blocks of one sample, of several, and of very many.
+    // Blocks with one sample, with several, and with very many.
     for (samples, blocks) in [(1, 20_000), (7, 3_000), (1_000_000, 20)] {
         let trace = trace_of_blocks(0.5, &vec![block(samples); blocks]);
         for (rate, seed) in [(0.25, 1), (0.05, 2), (0.05, 3), (0.5, 4), (0.9, 5)] {

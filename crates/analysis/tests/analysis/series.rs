@@ -1,4 +1,4 @@
-//! Answers over time and by class: timelines, lifetimes; and what changed between two traces.
+//! Answers over time and by class: timelines, lifetimes, and differences between two traces.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,7 +19,7 @@ fn tally(samples: u64) -> Tally {
     tally
 }
 
-/// The class of a value, by looking at each.
+/// The class of a value, by comparing with all bounds.
 fn class(value: u64, upper_ends: &[u64]) -> usize {
     upper_ends.iter().filter(|&&end| value > end).count()
 }
@@ -147,7 +147,7 @@ proptest! {
             for delta in [row.own, row.total] {
                 let (a, b) = (delta.before, delta.after);
                 prop_assert!((delta.change.value - (b.value - a.value)).abs() < 1e-6);
-                // In a table of many rows, more is asked of a change than of one by itself.
+                // In a table with many rows, the threshold for a change is higher than for a single one.
                 prop_assert!(!delta.significant || delta.change.is_significant(), "{:?}", delta);
                 let sampled = a.low < a.high && b.low < b.high;
                 let each_holds_the_other = (a.low..=a.high).contains(&b.value)

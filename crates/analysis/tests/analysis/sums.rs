@@ -29,7 +29,7 @@ fn measures() -> impl Strategy<Value = Measure> {
     (units, prop::sample::select(of)).prop_map(|(unit, of)| Measure { unit, of })
 }
 
-/// What a tree of paths holds: what ends at each path, and what goes through it.
+/// A tree of paths: self and total of each path.
 type Sums = HashMap<Vec<Label>, (Tally, Tally)>;
 
 fn sums(paths: impl Iterator<Item = (Vec<Label>, Tally)>) -> Sums {
@@ -46,10 +46,10 @@ fn sums(paths: impl Iterator<Item = (Vec<Label>, Tally)>) -> Sums {
     both.collect()
 }
 
-/// What stays of a tree without paths below `least` or longer than `levels`; and how many were cut off
-/// each path that stays.
+/// What remains of a tree without paths below `least` or longer than `levels`, and the number of children cut
+/// from each remaining path.
 fn cut(sums: Sums, least: f64, levels: usize) -> (Sums, HashMap<Vec<Label>, usize>) {
-    // No path has more than the paths it goes on from, so those of one that stays do too.
+    // A path is never larger than its prefixes, so the prefixes of a remaining path remain too.
     let stays = |path: &[Label], total: Tally| total.sum() >= least && path.len() <= levels;
     let (kept, cut): (Sums, Sums) =
         sums.into_iter().partition(|(path, (_, total))| stays(path, *total));
@@ -63,8 +63,7 @@ fn cut(sums: Sums, least: f64, levels: usize) -> (Sums, HashMap<Vec<Label>, usiz
     (kept, left_out)
 }
 
-/// A tree as text: a line for each branch with the samples that end there and that go through it, and
-/// one for what was left out.
+/// A tree as text: a line for each branch with its self and total samples, and one for what was omitted.
 fn outline(tree: &CallTree) -> String {
     fn add(out: &mut String, branches: &[Branch], left_out: usize, indent: usize) {
         for Branch { label, own, total, children, left_out, .. } in branches {
@@ -81,7 +80,7 @@ fn outline(tree: &CallTree) -> String {
     out
 }
 
-/// A tree by functions of stacks, given by their codes and samples.
+/// A tree by function, from stacks given as codes and samples.
 fn tree_of(stacks: &[(&[u64], u64)], question: &TreeShape) -> CallTree {
     let blocks = stacks.iter().map(|&(stack, samples)| Block {
         length: 1,
@@ -118,7 +117,7 @@ const STACKS: &[(&[u64], u64)] =
 #[test]
 fn callees_below_the_least_share_or_too_deep_are_counted() {
     let ask = (Direction::Callees, None);
-    // Just enough is enough.
+    // The threshold itself suffices.
     check(
         STACKS,
         ask,
@@ -146,7 +145,7 @@ fn callers_below_the_least_share_or_too_deep_are_counted() {
         &["Lib__List.map 1/70", " Main.run 60/60", " (1)", "Main.loop 0/30", " Main.run 30/30"],
     );
     check(STACKS, ask, (0.31, 9), &["Lib__List.map 1/70", " Main.run 60/60", " (1)", "(1)"]);
-    // What goes on to callers that are not shown does not end here.
+    // What continues to omitted callers does not end here.
     check(STACKS, ask, (0.05, 1), &["Lib__List.map 1/70", " (2)", "Main.loop 0/30", " (1)"]);
     check(STACKS, ask, (0.5, 0), &["Lib__List.map 1/70", " (2)", "(1)"]);
     check(STACKS, ask, (1.0, 9), &["(2)"]);

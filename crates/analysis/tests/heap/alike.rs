@@ -1,4 +1,4 @@
-//! Roots that are alike are one: frames that stand in one line, finalisers with one function.
+//! Similar roots are merged: frames at one line, finalisers with one function.
 
 use bactrian_analysis::heap::{
     DominatorsShape, Heap, PathsShape, RootsShape, class_paths, dominators, reduced, roots,
@@ -8,7 +8,7 @@ use bactrian_snapshot::*;
 
 use super::written::{Closure, Made, Text, To, bytes, heap, modules};
 
-/// So many frames of one function, in these lines, each of which holds a string of its own and one that all hold.
+/// Frames of one function at these lines. Each holds its own string, and all hold a common one.
 fn recursion(lines: &[u32]) -> Heap {
     let mut tables = modules(&["Main"], &[]);
     let thread = Thread {
@@ -23,7 +23,7 @@ fn recursion(lines: &[u32]) -> Heap {
     let (function, file) = (tables.names.add("Main.rename"), tables.names.add("main.ml"));
     let mut blocks = vec![Text(80_000)];
     for (&line, frame) in lines.iter().zip(0..) {
-        // One call of two in a line is at another character.
+        // Every second call in a line is at another character.
         let location = Location { function, file, line, start_char: frame % 2, end_char: 9 };
         let return_address = u64::from(line * 16 + frame % 2);
         tables.frames.push(Frame { location, return_address, is_inlined: false });
@@ -36,7 +36,7 @@ fn recursion(lines: &[u32]) -> Heap {
     large(&blocks, &tables)
 }
 
-/// As many finalisers with one function, each of which holds a closure and a string.
+/// This many finalisers with one function, each of which holds a closure and a string.
 fn finalisers(count: u32) -> Heap {
     let mut tables = modules(&["Main"], &[]);
     let (function, file) = (tables.names.add("Main.close"), tables.names.add("main.ml"));
@@ -57,7 +57,7 @@ fn large(blocks: &[Made], tables: &Tables) -> Heap {
     Heap::new(snapshot, &mut |_| {}).expect("small")
 }
 
-/// What the rows of roots are called, with what each dominates.
+/// The names of root rows, with their retained sizes.
 fn root_names(heap: &Heap) -> Vec<(String, u64)> {
     let answer = roots(heap, &RootsShape { depth: 3, limit: 10 });
     let mut all = Vec::new();
@@ -69,7 +69,7 @@ fn root_names(heap: &Heap) -> Vec<(String, u64)> {
     all
 }
 
-/// What the largest rows of the tree of dominators are called, from above.
+/// The names of the largest rows of the dominator tree, from the top.
 fn largest(heap: &Heap) -> Vec<String> {
     let question = DominatorsShape {
         of: None,
@@ -112,7 +112,7 @@ fn frames_that_stand_in_one_line_are_one_root() {
     assert!(is_shown(often) && is_shown(seldom) && picture.sets.len() <= 5, "{picture:?}");
     let said = suspects(&heap, None);
     assert!(said.iter().any(|one| one.sentence.contains(often)), "{said:?}");
-    // One alone is not counted, and frames of which nothing is known are told apart by their address.
+    // A single frame has no count, and frames about which nothing is known are distinguished by address.
     assert!(root_names(&recursion(&[7])).iter().any(|(name, _)| name == "Main.rename (main.ml:7)"));
 }
 
@@ -144,7 +144,7 @@ fn finalisers_with_one_function_are_one_root() {
 
 #[test]
 fn a_path_to_a_class_ends_there_however_few_levels_are_told() {
-    // A chain of records, at the end of which are strings, and one on the way.
+    // A chain of records that ends in strings, with another string on the way.
     let links = (0..30_u8).map(|tag| {
         super::written::Block(
             tag,

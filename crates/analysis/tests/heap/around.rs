@@ -1,4 +1,4 @@
-//! What is around a block.
+//! The neighbourhood of a block.
 
 use bactrian_analysis::heap::{AroundKind, AroundShape, around};
 
@@ -6,7 +6,7 @@ use super::written::{Block, Int, Text, To, heap, modules};
 
 #[test]
 fn pointers_are_followed_both_ways() {
-    // A list of three cells over strings, and a record that has the second cell twice and itself.
+    // A list of three cells with strings, and a record that has the second cell twice and itself.
     let blocks = [
         Block(0, vec![To(3), To(1)]),
         Block(0, vec![To(4), To(2)]),
@@ -56,11 +56,11 @@ fn pointers_are_followed_both_ways() {
             edge(5, 4, 1, ""),
         ]
     );
-    // With fewer, the nearest that dominate most.
+    // With a smaller limit: the nearest nodes that retain most.
     let few = ask(2, 3);
     let told: Vec<_> = few.nodes.iter().map(|node| node.node).collect();
     assert_eq!((told, few.near), (vec![Some(1), Some(4), Some(0), None], 9));
-    // All blocks are there: there is no rest, though some roots are not told.
+    // All blocks are listed, so there is no rest, although some roots are not listed.
     let all = ask(2, 50);
     assert!(all.nodes.iter().all(|node| node.kind != AroundKind::Rest));
     assert!(all.edges.iter().all(|edge| edge.from < all.nodes.len() && edge.to < all.nodes.len()));

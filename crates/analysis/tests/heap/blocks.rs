@@ -1,11 +1,11 @@
-//! The blocks of a class one by one, and by the values of a field.
+//! The blocks of a class, one by one and by the values of a field.
 
 use bactrian_analysis::heap::{BlocksShape, Condition, Found, Heap, block_groups, blocks, copies};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Int, Text, To, bytes_with, modules};
 
-/// Four requests, each with a path, a number, and what they were answered. Three of the paths are equal.
+/// Four requests, each with a path, a number and an answer. Three of the paths are equal.
 fn requests() -> Heap {
     let request = |path, number, answer| Block(0, vec![To(path), Int(number), To(answer)]);
     let blocks = [
@@ -48,7 +48,7 @@ fn blocks_are_chosen_by_what_their_fields_have() {
     assert_eq!(Condition::parse("=x"), None);
     let row = heap.block_row(3);
     assert_eq!((row.node, row.shallow, row.age), (3, 32, None));
-    // The path and the answer are its own.
+    // It alone holds its path and its answer.
     assert_eq!(row.retained, 32 + 32 + 2_016);
 }
 

@@ -36,7 +36,7 @@ fn what_a_class_dominates_counts_each_block_once() {
         numbers(&table),
         [
             ("string".to_owned(), 3.0, strings, Some(strings as u64)),
-            // Cells of the list dominate each other; the first has all.
+            // Cells of the list dominate each other; the first retains everything.
             ("tag 0, 2 fields".to_owned(), 3.0, 72.0, Some(all - 24)),
             ("tag 1, 2 fields".to_owned(), 1.0, 24.0, Some(all)),
         ]
@@ -75,7 +75,7 @@ fn sites_are_estimated_from_samples() {
     let rows = numbers(&table);
     let names: Vec<_> = rows.iter().map(|row| &*row.0).collect();
     assert_eq!(names, ["Main.load  main.ml:1:2-9", "Main.keep.(fun)  main.ml:2:2-9"]);
-    // Of four samples, three.
+    // Three of four samples.
     assert_eq!(rows[0].2, table.bytes as f64 * 0.75);
     assert!(table.rows[0].shallow.low < rows[0].2 && rows[0].2 < table.rows[0].shallow.high);
     assert_eq!(rows[0].3, None);
@@ -92,7 +92,7 @@ fn what_is_held_outside_the_heap_does_not_count() {
     let table = classes(&heap(&blocks, &with_samples(&[(1, 1), (4, 500)])), ClassBy::Function);
     assert_eq!(numbers(&table)[0].0, "Main.keep.(fun)");
     assert_eq!(table.rows.len(), 1);
-    // Nor does it tell that all of the heap was sampled.
+    // Nor does it imply that the whole heap was sampled.
     let table = classes(&heap(&blocks, &with_samples(&[(4, 500)])), ClassBy::Function);
     assert!(!table.exact && table.rows.is_empty());
 }

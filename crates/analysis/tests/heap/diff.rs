@@ -1,11 +1,11 @@
-//! Snapshots compared.
+//! Differences between snapshots.
 
 use bactrian_analysis::heap::{Heap, HeapDiff, Series};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Int, Made, Text, To, bytes_of, modules};
 
-/// A heap at a second after the epoch, of a process, after so many compactions.
+/// The heap of a process `second` seconds after the epoch, after this many compactions.
 fn at(second: u64, pid: u32, compactions: u64, blocks: &[Made]) -> Heap {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
     let name = tables.names.add("compactions");
@@ -44,7 +44,7 @@ fn classes_grow_and_blocks_come_go_and_stay() {
     ];
     assert_eq!(rows, expected);
     let counts = |of: Option<bactrian_analysis::heap::Counted>| of.map(|of| (of.blocks, of.bytes));
-    // The block of tag 1 stands where it stood; before it, the other took the string's place.
+    // The block of tag 1 did not move; before it, the other block took the string's place.
     assert_eq!(counts(found.all.new), Some((2, 80)));
     assert_eq!(counts(found.all.gone), Some((1, 16)));
     assert_eq!(counts(found.all.surviving), Some((4, 88)));
@@ -61,7 +61,7 @@ fn moved_blocks_are_not_compared() {
     let other = diff(vec![at(1, 1, 0, &list(3)), at(2, 2, 0, &list(5))]);
     assert!(other.not_matched.expect("a reason").contains("different processes"));
     assert_eq!((other.all.change, other.all.rate), (48, None));
-    // Without being told: all addresses are others.
+    // Detected without a compaction count, because all addresses differ.
     let moved = [vec![Block(5, vec![Int(1); 4])], list(1_200)].concat();
     let moved = diff(vec![at(1, 1, 0, &list(1_200)), at(2, 1, 0, &moved)]);
     assert!(moved.not_matched.expect("a reason").contains("moved"));

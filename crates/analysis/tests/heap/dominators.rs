@@ -1,4 +1,4 @@
-//! The tree of dominators by class and by block, and single blocks.
+//! The dominator tree by class and by block, and single blocks.
 
 use bactrian_analysis::heap::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsShape, Found, Heap, MergedKind,
@@ -24,7 +24,7 @@ fn asked(heap: &Heap, question: &DominatorsShape) -> DominatorTree {
     dominators(heap, question).expect("rows that are there")
 }
 
-/// Rows as lines: level, what, objects, shallow, retained.
+/// Rows as lines: level, name, objects, shallow size, retained size.
 fn lines(rows: &[DominatorRow], level: usize) -> Vec<String> {
     let mut all = Vec::new();
     for row in rows {
@@ -35,7 +35,7 @@ fn lines(rows: &[DominatorRow], level: usize) -> Vec<String> {
     all
 }
 
-/// A list of three strings, the last of which Other has too; and a string that both modules have.
+/// A list of three strings, the last of which Other has too, and a string that both modules have.
 fn list() -> (Vec<Made>, Tables) {
     let blocks = vec![
         Block(0, vec![To(3), To(1)]),
@@ -128,12 +128,13 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_two() {
         lines(&tree.rows, 0).last().expect("rows"),
         "4 tag 0, 2 fields: 1000000, 24000000, 24000000"
     );
-    // Levels are bounded, whatever is asked for.
+    // Levels are limited, whatever is requested.
     let deep = DominatorsShape { by_block: true, depth: usize::MAX, ..question() };
     assert_eq!(lines(&asked(&heap, &deep).rows, 0).len(), bactrian_analysis::heap::MOST_LEVELS);
 }
 
-/// A tree whose nodes have lists of nodes: each of three nodes has a string, and all but the last a cell of a list.
+/// A tree whose nodes have lists of nodes: three nodes with a string each, and all but the last with a list
+/// cell.
 #[test]
 fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     let blocks = vec![
@@ -148,7 +149,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     ];
     let heap = heap(&blocks, &modules(&["Main"], &[(0, 0, 0)]));
     let tree = asked(&heap, &DominatorsShape { of: Some(Found::Node(8)), ..question() });
-    // What cells hold beside themselves is counted with the nodes above them.
+    // What cells retain apart from themselves is counted with the nodes above them.
     let expected = [
         "0 field 0 of Main: 0, 0, 168",
         "1 tag 1, 2 fields: 3, 72, 168",
@@ -161,7 +162,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     let expected =
         ["0 tag 0, 2 fields: 2, 48, 128", "1 tag 1, 2 fields: 2, 48, 80", "2 string: 2, 32, 32"];
     assert_eq!(lines(&tree.rows, 0), expected);
-    // What is too deep is left out, and what is of a class above is not.
+    // What is too deep is omitted, but not what belongs to a class above.
     let tree = asked(&heap, &DominatorsShape { depth: 4, ..question() });
     let left_out = DominatorsLeftOut { rows: 1, retained: 168 };
     assert_eq!(
@@ -170,7 +171,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
     );
 }
 
-/// A chain of blocks each of a class of its own, as no program has it, takes no time out of proportion.
+/// A chain of blocks with a class each, unlike in any real program, takes no disproportionate time.
 #[test]
 fn a_chain_of_a_hundred_thousand_classes() {
     let count = 100_000;
@@ -230,7 +231,7 @@ fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
     assert_eq!(fields, ["0 string of 3 bytes", "1 immediate"]);
 
     let shown = show(&heap, 1, 0, &ValueLimits::default());
-    // One of them twice.
+    // One of them holds it twice.
     assert_eq!((shown.held_by_count, shown.holder_count), (4, 3));
     let holders: Vec<_> = shown.held_by.iter().map(|line| &*line.what).collect();
     let expected = [

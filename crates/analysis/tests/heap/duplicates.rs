@@ -1,4 +1,4 @@
-//! Equal structures, and what sharing them would save: against a naive count, and in cases that are easily wrong.
+//! Duplicates and what sharing them would save: compared with a naive count, and in tricky cases.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::written::{
 
 const ALL: Columns = Columns { immediates: true, strings: None, equals: true, continuations: true };
 
-/// What is there more than once in a heap of these blocks, of which some are equal by contents and some are roots.
+/// The duplicates in a heap of these blocks, some with equal contents and some roots.
 fn ask(columns: Columns, blocks: &[Made], equals: &[(u32, u32)], roots: &[u32]) -> Duplicates {
     let roots: Vec<_> = roots.iter().map(|&root| (0, root, root)).collect();
     ask_with(columns, blocks, equals, &modules(&["Main"], &roots))
@@ -30,7 +30,7 @@ fn ask_with(
     duplicates(&heap, usize::MAX)
 }
 
-/// Copies and bytes saved of each structure.
+/// The copies and saved bytes of each structure.
 fn structures(answer: &Duplicates) -> Vec<(u64, u64)> {
     answer.structures.iter().map(|found| (found.copies, found.saved)).collect()
 }
@@ -40,7 +40,7 @@ fn a_tree_that_is_there_three_times_is_one_structure() {
     let cell = |string| Block(0, vec![Int(7), To(string)]);
     let blocks = [Text(5), cell(0), Text(5), cell(2), Text(5), cell(4), cell(4)];
     let answer = ask(ALL, &blocks, &[(2, 0), (4, 0)], &[1, 3, 5, 6]);
-    // Two strings go with the cells that point to them; the last cell has its string from the one before.
+    // Two strings go with the cells that point to them; the last cell uses the string of the cell before it.
     assert_eq!(structures(&answer), [(4, 3 * 24 + 2 * 16)]);
     assert_eq!((answer.saved, answer.saved_blocks), (104, 5));
     assert_eq!((answer.blocks, answer.bytes), (7, 4 * 24 + 3 * 16));
@@ -110,7 +110,7 @@ fn static_data_stay() {
     assert_eq!((answer.saved, answer.blocks), (0, 0));
 }
 
-/// Three equal blocks and another, of which some were sampled: block, stack, samples.
+/// Three equal blocks and another one, with these samples: block, stack, samples.
 fn with_samples(samples: &[(u32, u32, u32)]) -> Duplicates {
     let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1), (0, 2, 2), (0, 3, 3)]);
     let names = ["Main.parse", "Main.rename"].map(|name| tables.names.add(name));
@@ -157,7 +157,7 @@ fn sites_are_exact_if_every_word_was_sampled() {
     };
     let name = str::to_owned;
     assert_eq!(sites(&answer), [(name("Main.rename"), 2, 21.0), (name("Main.parse"), 1, 11.0)]);
-    // What was there before the first sample is not taken for what came later.
+    // What was there before the first sample is not attributed to later sites.
     let answer = with_samples(&[(1, 1, 2), (3, 0, 2)]);
     assert_eq!(sites(&answer), [(name("[not sampled]"), 0, 21.0), (name("Main.rename"), 1, 11.0)]);
 }
@@ -176,7 +176,7 @@ fn a_long_list_is_one_structure() {
     assert_eq!(structures(&answer), [(2, 24 * u64::from(cells))]);
 }
 
-/// Blocks that point to earlier ones; some are roots.
+/// Blocks that point to earlier blocks; some are roots.
 fn random(seed: u64) -> (Vec<Made>, Vec<(u32, u32)>, Vec<u32>) {
     let mut state = seed;
     let mut roll = move |limit: u64| {
@@ -215,7 +215,7 @@ fn two_thousand_random_heaps_against_a_naive_count() {
     let mut with_savings = 0;
     for seed in 0..2_000 {
         let (blocks, equals, roots) = random(seed);
-        // What stands for each block, from the first on: they only point to earlier ones.
+        // The representative of each block, in order: blocks only point to earlier ones.
         let mut known: HashMap<Vec<i64>, usize> = HashMap::new();
         let mut stands_for = Vec::new();
         let firsts: HashMap<u32, u32> = equals.iter().copied().collect();

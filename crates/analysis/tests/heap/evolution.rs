@@ -1,4 +1,4 @@
-//! How a heap evolves over snapshots: the same numbers as each snapshot has by itself.
+//! The evolution of a heap over snapshots has the same numbers as each snapshot by itself.
 
 use bactrian_analysis::Estimate;
 use bactrian_analysis::heap::{
@@ -11,7 +11,8 @@ use bactrian_snapshot::{
 
 use super::written::{Block, Int, Made, Text, To, bytes_of, modules};
 
-/// A list of so many cells with a string each, half of them sampled, or all; after so many compactions.
+/// A list of `cells` cells with a string each, half of them sampled or all. `second` is also the number of
+/// compactions.
 fn at(second: u64, cells: u32, is_all: bool) -> Heap {
     let mut blocks: Vec<Made> = Vec::new();
     for cell in 0..cells {
@@ -55,7 +56,7 @@ fn question(by: ClassBy, filter: BlockFilter) -> EvolutionShape {
     }
 }
 
-/// Sums of the same numbers in another order.
+/// Whether two estimates are equal up to rounding.
 fn is_near(one: Estimate, other: Estimate) -> bool {
     let pairs = [(one.value, other.value), (one.low, other.low), (one.high, other.high)];
     pairs.iter().all(|(a, b)| (a - b).abs() <= 1e-9 * a.abs().max(1.0))

@@ -5,7 +5,7 @@ use bactrian_snapshot::*;
 
 use super::written::{Block, Closure, Int, Made, Text, To, bytes, heap, modules};
 
-/// The finalisers of pairs of function and value.
+/// Finalisers from pairs of function and value.
 fn finalised(roots: &[(u32, u32, u32)], pairs: &[(u32, u32)]) -> Tables {
     let mut tables = modules(&["Main"], roots);
     let function = tables.names.add("Main.close");
@@ -34,7 +34,7 @@ fn functions_that_hold_their_values_are_found_with_the_way_between() {
         Block(1, vec![Int(0), To(7)]),
         Block(0, vec![To(8)]),
         Text(100),
-        // Sound.
+        // No leak.
         Closure(0, vec![Int(1)]),
         Block(0, vec![To(9)]),
     ];
@@ -43,7 +43,7 @@ fn functions_that_hold_their_values_are_found_with_the_way_between() {
     let found = finalisers(&heap);
     assert_eq!((found.first, found.leaking), (4, 3));
     let string = 14 * 8;
-    // Two closures, two blocks between, two values, one string; of the first only the closure.
+    // Two closures, two blocks in between, two values, one string; of the first only the closure.
     let shared = 2 * (32 + 24 + 16) + string;
     assert_eq!(found.bytes, shared + 32);
     let [shared_group, direct] = &found.groups[..] else { panic!("{:?}", found.groups) };
@@ -59,11 +59,12 @@ fn functions_that_hold_their_values_are_found_with_the_way_between() {
     assert_eq!(way, expected);
 }
 
-/// Finalisers whose functions and values both have much around them, of which every second reaches its value.
+/// Finalisers whose functions and values both have large neighbourhoods; every second function reaches its
+/// value.
 fn crowded(finalisers: u32) -> Heap {
     const MANY: u32 = 30_000;
     let mut blocks: Vec<Made> = Vec::new();
-    // A chain of blocks that every function holds, and one that holds every value.
+    // A chain of blocks that every function holds, and one that every value holds.
     let chain = |n: u32, next: u32| if n + 1 < MANY { To(next) } else { Int(0) };
     (0..MANY).for_each(|n| blocks.push(Block(0, vec![Int(1), chain(n, n + 1)])));
     let values = 2 * MANY + finalisers;
@@ -78,7 +79,7 @@ fn crowded(finalisers: u32) -> Heap {
     (0..finalisers).for_each(|_| blocks.push(Block(0, vec![Int(1)])));
     // All values.
     blocks.push(Block(0, (0..finalisers).map(|n| To(values + n)).collect()));
-    // What is between function and value: more than a short search sees.
+    // Between function and value: more than a short search visits.
     for n in 0..finalisers {
         blocks.push(Block(0, vec![To(0), To(values + n)]));
     }

@@ -1,4 +1,4 @@
-//! Nodes, edges and classes of a heap, and what nodes are called.
+//! Nodes, edges and classes of a heap, and the names of nodes.
 
 use bactrian_analysis::heap::{ClassKind, Found, Heap};
 use bactrian_snapshot::*;
@@ -9,7 +9,7 @@ fn name_of(heap: &Heap, node: u32) -> String {
     heap.describe(node)
 }
 
-/// The nodes that a holder holds, by what they are called.
+/// The nodes held by each holder, by name.
 fn holders(heap: &Heap) -> Vec<(String, Vec<u32>)> {
     let all = heap.holders().iter();
     all.map(|holder| (name_of(heap, holder.node), heap.graph().successors(holder.node).to_vec()))
@@ -89,7 +89,7 @@ fn finalisers_hold_values_that_nothing_else_holds() {
         finaliser(FinaliserKind::First, pointer(1), pointer(4)),
         finaliser(FinaliserKind::Last, pointer(0), pointer(4)),
         finaliser(FinaliserKind::Pending, pointer(2), pointer(4)),
-        // Held by its own function: the leak.
+        // Held by its own function: a leak.
         finaliser(FinaliserKind::First, pointer(3), pointer(5)),
     ];
     // The walker lists them as roots too.

@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for an index, or for a snapshot: all questions are answered. Used by the fuzz
-//! targets too.
+//! A property of any bytes used as an index or a snapshot: all questions are answered. Also used by the fuzz
+//! targets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use bactrian_analysis::heap::{
     roots, show, summary, suspects, type_coverage, what_if,
 };
 
-/// Asks every question. The answer is how much was said, so that nothing is left out.
+/// Asks every question. Returns the size of the answers, so that nothing is optimised away.
 pub fn ask_everything(heap: &Heap) -> usize {
     let all = roots(heap, &RootsShape { depth: 3, limit: 0 });
     let by = [ClassBy::Type, ClassBy::Tag, ClassBy::Site].map(|by| classes(heap, by).rows.len());
     let nodes = 0..=heap.root();
     let described: usize =
         nodes.clone().map(|node| heap.describe(node).len() + heap.fields(node).len()).sum();
-    // From each node up to the root, by both trees: a way has an end.
+    // From each node up to the root in both trees: every path ends.
     for parents in [&*heap.dominators().parent, heap.shortest()] {
         for mut node in nodes.clone().take(100) {
             while let Some(&parent) = parents.get(node as usize) {
@@ -34,7 +34,8 @@ pub fn ask_everything(heap: &Heap) -> usize {
     all.all.rows.len() + by.iter().sum::<usize>() + described + summary.uses.len()
 }
 
-/// Asks for trees, paths and faults. Of single nodes only some, since each takes a look at all.
+/// Asks for trees, paths and suspects. Asks only about some single nodes, because each question visits
+/// everything.
 fn ask_who_holds(heap: &Heap) {
     let everything: Vec<u32> = (0..heap.classes().len() as u32).collect();
     for of in [None, Some(Found::Classes(everything.clone()))] {
@@ -94,12 +95,12 @@ fn ask_who_holds(heap: &Heap) {
     assert!(picture.edges.iter().all(|edge| is_placed(edge.from) && is_placed(edge.to)));
 }
 
-/// Where tests keep indexes: in a folder beside the snapshot.
+/// The tests' index store: a directory beside the snapshot.
 pub fn indexes(path: &Path) -> IndexStore {
     IndexStore::new(path.with_file_name("indexes"), u64::MAX)
 }
 
-/// What is kept there, if it is one file.
+/// The file in it, if there is exactly one.
 pub fn index_of(path: &Path) -> Option<PathBuf> {
     let mut entries = fs::read_dir(path.with_file_name("indexes")).ok()?;
     let first = entries.next()?.expect("it can be read").path();
@@ -107,18 +108,18 @@ pub fn index_of(path: &Path) -> Option<PathBuf> {
     Some(first)
 }
 
-/// Opens the snapshot at `path`, of which there is an index, with these bytes in its place, and asks everything.
+/// Opens the snapshot at `path`, which has an index, with these bytes as the index, and asks everything.
 pub fn exercise_index(path: &Path, bytes: &[u8]) {
     fs::write(index_of(path).expect("an index"), bytes).expect("room");
     let options = OpenOptions { indexes: Some(indexes(path)), types: None };
     ask_everything(&Heap::open(path, &options, &mut |_| {}).expect("a snapshot"));
 }
 
-/// Numbers of the header, and of an entry of the list of sections that follows it.
+/// The number of words in the header, and in an entry of the list of sections that follows it.
 const HEADER: usize = 8;
 const ENTRY: usize = 4;
 
-/// Sets the header of an index right, as it is in `sound`, but for the number of sections, and all checksums.
+/// Repairs the header of an index, like that of `sound` except for the number of sections, and all checksums.
 pub fn mend_index(bytes: &mut [u8], sound: &[u8]) {
     let word = |at: usize| 8 * at..8 * (at + 1);
     let number = |bytes: &[u8], at: usize| {

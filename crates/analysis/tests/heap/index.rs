@@ -1,4 +1,4 @@
-//! The index of a snapshot: it changes how long an answer takes, and nothing else, whatever is in it.
+//! The index of a snapshot affects only how long an answer takes, whatever it contains.
 
 #[path = "../../../snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
@@ -18,7 +18,7 @@ use heaps::Dice;
 
 use super::hostile;
 
-/// Everything that is asked of a heap, in one text.
+/// The answers to all questions about a heap, as one text.
 fn answers(heap: &Heap) -> String {
     let roots = roots(heap, &RootsShape { depth: 3, limit: 0 });
     let by = [ClassBy::Type, ClassBy::Tag, ClassBy::Site].map(|by| classes(heap, by));
@@ -43,7 +43,7 @@ fn open(path: &Path, index: bool) -> Heap {
     Heap::open(path, &options, &mut |_| {}).expect("a snapshot")
 }
 
-/// The only index there is beside a snapshot.
+/// The only index beside a snapshot.
 fn index_of(path: &Path) -> PathBuf {
     hostile::index_of(path).expect("an index")
 }
@@ -52,7 +52,7 @@ fn has_index(path: &Path) -> bool {
     hostile::index_of(path).is_some()
 }
 
-/// A snapshot in a folder of its own, and what is to be said of it.
+/// A snapshot in its own directory, and the expected answers.
 fn made(seed: u64, blocks: u32) -> (tempfile::TempDir, PathBuf, String) {
     let folder = tempfile::tempdir().expect("room");
     let path = folder.path().join("a.heap");
@@ -75,7 +75,7 @@ fn with_and_without_an_index_answers_are_the_same() {
         let second = open(&path, true);
         assert!(answers(&second) == expected, "seed {seed}, second");
         second.keep();
-        // There was nothing new to keep.
+        // There was nothing new to save.
         assert_eq!(fs::read(index_of(&path)).expect("an index"), kept, "seed {seed}");
         let mode = index_of(&path).metadata().expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -151,11 +151,11 @@ fn index_is_found_under_another_path() {
     let heap = open(&moved, true);
     assert!(answers(&heap) == expected);
     heap.keep();
-    // There was nothing new to keep, and there is still one index.
+    // There was nothing new to save, and there is still one index.
     assert_eq!(fs::read(index_of(&moved)).expect("an index"), kept);
 }
 
-/// Two snapshots of one length with the same groups, that differ in one pointer.
+/// Two snapshots of the same length with the same groups, which differ in one pointer.
 #[test]
 fn a_snapshot_that_was_replaced_is_seen() {
     use super::written::{Block, Text, To, bytes, modules};
@@ -173,7 +173,7 @@ fn a_snapshot_that_was_replaced_is_seen() {
     assert_eq!(open(&path, true).dominators().parent[2], 0);
 }
 
-/// The checksums in its headers are those of the sound one.
+/// The checksums in its headers are those of the intact file.
 #[test]
 fn index_is_not_used_for_a_damaged_copy() {
     let (_folder, path, expected) = made(19, 100);
@@ -197,7 +197,7 @@ fn index_is_not_used_for_a_damaged_copy() {
 
 #[test]
 fn nothing_is_kept_where_it_should_not_be() {
-    // Of a snapshot that is cut.
+    // Of a truncated snapshot.
     let (_folder, path, _) = made(5, 200);
     let bytes = fs::read(&path).expect("a snapshot");
     fs::write(&path, &bytes[..bytes.len() / 2]).expect("room");
@@ -205,7 +205,7 @@ fn nothing_is_kept_where_it_should_not_be() {
     answers(&heap);
     heap.keep();
     assert!(!has_index(&path));
-    // In the place of something that is no file.
+    // In the place of something that is not a file.
     let (_folder, path, expected) = made(6, 50);
     let heap = open(&path, true);
     heap.keep();
@@ -217,7 +217,7 @@ fn nothing_is_kept_where_it_should_not_be() {
     heap.keep();
     assert_eq!(index_of(&path), index);
     assert!(index.is_dir());
-    // Beside the snapshot, or where there is no room for it.
+    // Beside the snapshot, or where there is not enough space.
     let (_folder, path, expected) = made(8, 50);
     let small = IndexStore::new(path.with_file_name("indexes"), 99);
     let options = OpenOptions { indexes: Some(small), types: None };
@@ -228,7 +228,7 @@ fn nothing_is_kept_where_it_should_not_be() {
     assert!(!path.with_extension("heap.index").exists());
 }
 
-/// Checksums keep accidents away, not somebody who sets them right.
+/// Checksums protect against accidents, not against deliberate changes.
 #[test]
 fn an_index_that_lies_does_no_harm() {
     let (_folder, path, _) = made(3, 40);
@@ -240,7 +240,7 @@ fn an_index_that_lies_does_no_harm() {
     for _ in 0..400 {
         let mut lie = index.clone();
         for _ in 0..=dice.below(8) {
-            // Whole numbers, small ones and large ones: bits alone would hardly hit anything that matters.
+            // Whole words, small and large: single bit flips would hardly hit anything that matters.
             let at = (dice.roll() % (lie.len() as u64 / 4)) as usize * 4;
             let number = match dice.below(4) {
                 0 => u32::MAX,
@@ -254,7 +254,7 @@ fn an_index_that_lies_does_no_harm() {
     }
 }
 
-/// Snapshots that are damaged in ways their own checksums do not show.
+/// Snapshots with damage that their own checksums do not detect.
 #[test]
 fn any_snapshot_is_a_heap() {
     for seed in 0..300 {

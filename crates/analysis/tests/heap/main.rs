@@ -1,4 +1,4 @@
-//! Questions to heap snapshots as graphs, asked to small heaps that are written down here block by block.
+//! Questions about heap snapshots as graphs, for small heaps that are written down here block by block.
 
 mod alike;
 mod around;

@@ -36,7 +36,7 @@ fn list(count: u32) -> Heap {
     Heap::new(snapshot, &mut |_| {}).expect("small")
 }
 
-/// Paths of many roots go through one large array, whose elements are looked through once for all of them.
+/// Paths from many roots go through one large array, whose elements are scanned once for all of them.
 #[test]
 fn many_roots_hold_one_array() {
     let (fields, roots) = (300_000, 5_000);
@@ -49,7 +49,7 @@ fn many_roots_hold_one_array() {
     assert!(answer.rows.iter().all(|row| last(row).as_deref() == Some("element 299999")));
 }
 
-/// As no program has it: each block is of a class of its own.
+/// Unlike in any real program, each block has a class of its own.
 #[test]
 fn a_chain_of_a_hundred_thousand_classes() {
     let heap = closures(100_000);
@@ -62,7 +62,7 @@ fn a_chain_of_a_hundred_thousand_classes() {
 
 #[test]
 fn each_root_has_its_shortest_path() {
-    // Main.0 -> 0 -> 1 -> 4, Main.1 -> 2 -> 4 by its field 2, Other.0 -> 3 -> 4 as an element.
+    // Main.0 -> 0 -> 1 -> 4; Main.1 -> 2 -> 4 by its field 2; Other.0 -> 3 -> 4 as an element.
     let blocks = [
         Block(0, vec![To(1)]),
         Block(1, vec![Int(1), To(4)]),
@@ -127,7 +127,8 @@ fn a_long_list_is_one_step() {
 
 #[test]
 fn one_row_is_taken_apart() {
-    // Three cells of one array, the second of which holds more than the others; their strings are of one shape, too.
+    // Three cells of one array, the second of which holds more than the others; their strings have the same
+    // shape, too.
     let cell = |to: u32| Block(1, vec![To(to)]);
     let array = Block(0, (0..12).map(|n| To(1 + n % 3)).collect());
     let blocks = [array, cell(4), cell(5), cell(6), Text(3), Text(900), Text(3), Text(3)];

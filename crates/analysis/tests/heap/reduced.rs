@@ -1,4 +1,4 @@
-//! Heaps in a few sets.
+//! Reduced heaps.
 
 use bactrian_analysis::heap::{ReducedKind, reduced};
 
@@ -6,7 +6,7 @@ use super::written::{Block, Int, Text, To, heap, modules};
 
 #[test]
 fn what_hangs_on_one_parent_is_one_set() {
-    // Main has a list of two cells with strings; the second string is List's, too, and has a ring below it.
+    // Main has a list of two cells with strings. List holds the second string too, and below it is a ring.
     let blocks = [
         Block(0, vec![To(1), To(2)]),
         Text(100),

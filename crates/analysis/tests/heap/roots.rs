@@ -1,4 +1,4 @@
-//! What roots hold.
+//! The sizes of roots.
 
 use bactrian_analysis::heap::{RootRow, RootsShape, first_roots, roots};
 use bactrian_snapshot::Tables;
@@ -31,7 +31,7 @@ fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
     let [globals] = &answer.all.rows[..] else { panic!("one kind") };
     assert_eq!(globals.retained, all);
     let [main, list] = &globals.rows[..] else { panic!("two modules") };
-    // Blocks 3 and 4 are half Main's and half List's.
+    // Blocks 3 and 4 belong half to Main and half to List.
     assert_eq!(line(main), ("Main".into(), 24, 72, 40, 56.0));
     assert_eq!(line(list), ("List".into(), 16, 48, 16, 32.0));
     // Two fields with the same value share it.
@@ -59,7 +59,7 @@ fn what_is_not_told_is_counted() {
     assert_eq!((globals.rows.len(), globals.left_out.rows), (1, 1));
     assert_eq!((globals.left_out.retained, globals.left_out.share), (16, 32.0));
     assert_eq!((globals.rows[0].rows.len(), globals.rows[0].left_out.rows), (0, 2));
-    // Asked again, more is told.
+    // A second question with larger limits lists more.
     let more = roots(&heap, &RootsShape { depth: 3, limit: 0 });
     assert_eq!(more.all.rows[0].rows.len(), 2);
     assert_eq!(more.all.rows[0].rows[1].reachable, 48);
@@ -67,7 +67,7 @@ fn what_is_not_told_is_counted() {
 
 #[test]
 fn many_blocks_are_reached_in_one_pass() {
-    // A list long enough that it is not followed block by block, held by two modules.
+    // A list that is too long to be followed block by block, held by two modules.
     let count = 20_000;
     let mut blocks: Vec<_> = (1..count).map(|next| Block(0, vec![To(next)])).collect();
     blocks.push(Text(1));

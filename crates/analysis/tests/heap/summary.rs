@@ -34,7 +34,7 @@ fn words_by_use_are_all_words() {
         Opaque(tag::DOUBLE, 1),
         Opaque(tag::ABSTRACT, 2),
     ];
-    // Where the snapshot does not say what immediates are, none is known to be empty.
+    // If the snapshot does not record immediates, none is known to be empty.
     let answer = summary(&heap(&blocks, &tables));
     let immediates = answer.uses.iter().find(|row| row.what == "immediates");
     assert_eq!(immediates.map(|row| row.words), Some(3));
@@ -82,7 +82,7 @@ fn stacks_of_fibers_are_told_by_what_keeps_them() {
     tables.fibers = Some(vec![
         fiber(0x9000, 608, FiberOwner::Continuation(BlockId(1))),
         fiber(0xa000, 2192, FiberOwner::Continuation(BlockId(1))),
-        // Only a damaged file says so: this is no continuation.
+        // Only a damaged file contains this: block 2 is not a continuation.
         fiber(0xb000, 8, FiberOwner::Continuation(BlockId(2))),
         fiber(0xc000, 32_864, FiberOwner::Thread(ThreadId(0))),
         fiber(0xd000, 608, FiberOwner::Cache { domain: 0 }),
@@ -95,7 +95,7 @@ fn stacks_of_fibers_are_told_by_what_keeps_them() {
     assert_eq!((stacks.running, stacks.cached), (sum(1, 32_864), sum(1, 608)));
     assert_eq!(answer.bytes, 72, "they are outside the heap");
     assert_eq!(answer.process.beyond_live, Some(100_000 - 72 - 36_280));
-    // Continuations count with their stacks, and so does who holds them.
+    // The weight of a continuation, and of what retains it, includes its stacks.
     assert_eq!(opened.weights()[..3], [3, 3 + 350, 3]);
     assert_eq!((opened.retained_words(0), opened.retained_words(1)), (359, 353));
     let limits = ValueLimits { depth: 0, items: 0 };

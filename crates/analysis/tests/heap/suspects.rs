@@ -1,4 +1,4 @@
-//! What is likely wrong with heaps, and that nothing is said of small ones.
+//! What is probably wrong with heaps; and that nothing is reported about small ones.
 
 use bactrian_analysis::heap::{
     ClassBy, ClassRow, Heap, Series, Severity, Suspect, SuspectKind, classes, suspects,
@@ -26,7 +26,7 @@ fn small_heaps_have_no_faults() {
     assert_eq!(kinds(&suspects(&one, None)), []);
 }
 
-/// An array of 100 strings that were made one after the other, from a time on, in a run of 10 seconds.
+/// An array of 100 strings allocated one after the other, starting at a given second, in a run of 10 seconds.
 fn made_since(seconds: u64) -> Heap {
     let (count, run) = (100, 10_000_000);
     let mut blocks = vec![Block(0, (1..=count).map(To).collect())];
@@ -60,7 +60,7 @@ fn what_is_old_and_still_grows_is_told_from_one_snapshot() {
         table.rows.iter().find(|row| row.label.name == "string").and_then(ClassRow::growth)
     };
     assert_eq!(strings(&growing), Some(100.0 * 1_016.0 / 8.0));
-    // It may have come for good, and be done.
+    // The strings may be complete by now, and not grow further.
     let lately = made_since(2);
     assert!(!suspects(&lately, None)[0].sentence.contains("grows"));
     assert_eq!(strings(&lately), None);
@@ -84,7 +84,8 @@ fn cycles_of_finalisers_come_first_however_small() {
 #[test]
 fn empty_containers_are_told_apart() {
     let blocks = [
-        // A table with no bindings, options with a few, an array of one block, numbers that are not known.
+        // A table without bindings, options with few values, an array of one repeated block, numbers that the
+        // snapshot does not record.
         Block(0, vec![Int(0), To(1), Int(0), Int(1)]),
         Block(0, vec![Int(0); 4096]),
         Block(0, (0..5_000).map(|n| if n % 1_000 == 0 { To(5) } else { Int(0) }).collect()),

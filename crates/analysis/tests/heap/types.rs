@@ -1,4 +1,4 @@
-//! Heaps with types: what is shown of them, and what is kept of them.
+//! Heaps with types: what is shown, and what is saved in the index.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use bactrian_types::{Kind, Representation, SiteKind};
 use super::hostile;
 use super::world::{Int, To, World, constructor, named_fields};
 
-/// A tree and a list that share a text, and what the compiler knew of them.
+/// A tree and a list that share a text, with the compiler's types.
 fn forest() -> World {
     let mut world = World::new();
     let tree = bactrian_types::DeclarationId(world.table.declarations.len() as u32);
@@ -143,7 +143,7 @@ fn where_a_type_was_allocated_and_what_is_from_there() {
     assert!(from(nowhere, ClassBy::Type).is_empty());
 }
 
-/// All that is told of the types of a heap.
+/// Everything reported about the types of a heap.
 fn told(path: &Path, world: &World) -> String {
     let types = Some(Types::new(world.table.clone()));
     let options = OpenOptions { indexes: Some(hostile::indexes(path)), types };
@@ -181,7 +181,7 @@ fn what_is_kept_is_of_one_table() {
     constructors[1].name = "Fork".into();
     constructors[1].arguments = named_fields(&[("l", other.string)]);
     assert!(!told(&path, &other).contains("Node"));
-    // Damage is found, wherever it is.
+    // Damage is detected, wherever it is.
     for at in (0..index.len()).step_by(37) {
         let mut damaged = index.clone();
         damaged[at] ^= 4;

@@ -1,12 +1,12 @@
-//! What would be free without some references.
+//! What would be freed without some references.
 
 use bactrian_analysis::heap::{Heap, WhatIf, what_if};
 use bactrian_snapshot::*;
 
 use super::written::{Block, Closure, Int, Made, Text, To, heap, modules};
 
-/// A cache of two entries of three fields: a key, a session that a log has as well, and a number. The second entry has its
-/// session in its key, too.
+/// A cache of two entries with three fields: a key, a session that a log holds as well, and a number. The
+/// second entry has its session as its key, too.
 fn cache() -> Heap {
     let blocks = [
         Block(0, vec![To(1), To(2), Int(1)]),
@@ -28,7 +28,7 @@ fn why(heap: &Heap, cut: &str) -> String {
     what_if(heap, &[cut.to_owned()]).expect_err("it is not there").to_string()
 }
 
-/// Bytes with the header of a string of so many.
+/// The bytes of a string of this length, with its header.
 const fn text(bytes: u64) -> u64 {
     8 * (bytes / 8 + 2)
 }
@@ -44,7 +44,7 @@ fn what_two_hold_together_is_free_without_both() {
     assert_eq!(answer.total, 32 + text(10) + text(1_000) + 32 + text(2_000) + 24);
     let rows: Vec<_> = answer.rows.iter().map(|row| (&*row.name, row.blocks, row.bytes)).collect();
     assert_eq!(rows, [("string", 1, text(1_000)), ("tag 1, 2 fields", 1, 24)]);
-    // It agrees with dominators where one root is cut.
+    // It agrees with dominators if one root is cut.
     let log = asked(&heap, &["Cache"]);
     assert_eq!(log.freed.bytes, 64 + text(10) + text(2_000));
     assert_eq!(asked(&heap, &["Cache.0"]).freed, log.freed);

@@ -1,4 +1,4 @@
-//! Heaps written down by hand: blocks with their fields, and tables.
+//! Heaps written by hand: blocks with their fields, and tables.
 
 use bactrian_analysis::heap::Heap;
 use bactrian_snapshot::*;
@@ -8,11 +8,11 @@ use bactrian_snapshot::*;
 pub enum Made {
     /// A block with this tag and these fields.
     Block(u8, Vec<Value>),
-    /// A closure of this code with this environment.
+    /// A closure with this code and this environment.
     Closure(u32, Vec<Value>),
-    /// A string of so many bytes.
+    /// A string of this many bytes.
     Text(u64),
-    /// A custom block: its identifier, and what it holds outside.
+    /// A custom block: its identifier, and the bytes it holds outside the heap.
     Custom(u32, u64),
     /// A block without values: its tag and its words.
     Opaque(u8, u64),
@@ -37,13 +37,13 @@ pub fn bytes(blocks: &[Made], tables: &Tables, group: usize) -> Vec<u8> {
     bytes_of(blocks, tables, group, &Info::default())
 }
 
-/// The same of a snapshot that says what it is of.
+/// Likewise, with this information about the process.
 pub fn bytes_of(blocks: &[Made], tables: &Tables, group: usize, info: &Info) -> Vec<u8> {
     let columns = Columns { continuations: true, ..Columns::default() };
     bytes_with((columns, info), blocks, &[], tables, group)
 }
 
-/// The same with these columns, in which some blocks have the contents of earlier ones.
+/// Likewise, with these columns; some blocks have the contents of earlier ones.
 pub fn bytes_with(
     (columns, info): (Columns, &Info),
     blocks: &[Made],
@@ -120,7 +120,7 @@ pub fn heap(blocks: &[Made], tables: &Tables) -> Heap {
     Heap::new(snapshot, &mut |_| {}).expect("small")
 }
 
-/// Tables with the modules of these names, and for each root its module, field and block.
+/// Tables with modules of these names; each root is given as module, field and block.
 pub fn modules(names: &[&str], roots: &[(u32, u32, u32)]) -> Tables {
     let mut tables = Tables::default();
     for name in names {
@@ -134,7 +134,7 @@ pub fn modules(names: &[&str], roots: &[(u32, u32, u32)]) -> Tables {
     tables
 }
 
-/// A chain of closures, each of a function of its own.
+/// A chain of closures, each with its own function.
 pub fn closures(count: u32) -> Heap {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
     let code = |n: u32| Code { address: u64::from(n) * 16, location: Location::default() };

@@ -1,9 +1,10 @@
-//! Collections by type: how many there are, how large, how full, and what they cost for each element.
+//! Collections by type: their number, sizes, fill, and cost per element.
 //!
-//! A collection is told apart from its elements by types alone, so there are none without a table of them. What belongs
-//! to one: a list is its cells, a hash table its record, its buckets and their cells, a map or set its nodes, and so on;
-//! never what they hold. Values that are no blocks, as empty lists and maps are, cannot be seen. A list that shares its end
-//! with another counts as a list of its own, but the shared cells count once.
+//! Only types distinguish a collection from its elements, so a type table is required. A collection consists
+//! of its own blocks: the cells of a list; the record, buckets and bucket cells of a hash table; the nodes of
+//! a map or set; and so on; never of its elements. Values that are not blocks, such as empty lists and maps,
+//! are invisible. A list that shares its tail with another counts as a list of its own, but shared cells
+//! count once.
 
 mod parts;
 
@@ -57,7 +58,7 @@ pub struct CollectionRow {
     pub share: f64,
 }
 
-/// What is counted of the collections of one class.
+/// What is counted for the collections of a class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Count {
     pub count: u64,
@@ -66,13 +67,13 @@ pub(super) struct Count {
     pub empty: u64,
     pub single: u64,
     pub words: u64,
-    /// Places for elements, and those that are used.
+    /// Slots for elements, and those in use.
     pub places: u64,
     pub used: u64,
 }
 
 impl Count {
-    /// Adds a collection with so many elements, of which `own` are not counted yet.
+    /// Adds a collection of `elements` elements, of which `own` are not counted yet.
     pub fn add(&mut self, node: Node, elements: u64, own: u64) {
         self.count += 1;
         self.elements += own;
@@ -84,7 +85,7 @@ impl Count {
     }
 }
 
-/// Finds all collections; none if the heap was opened without types.
+/// Finds all collections; None if the heap was opened without types.
 pub fn collections(heap: &Heap) -> Option<Collections> {
     heap.coverage()?;
     let parts = Parts::find(heap);
@@ -118,7 +119,7 @@ pub fn collections(heap: &Heap) -> Option<Collections> {
     Some(Collections { total: total.saturating_mul(WORD), rows })
 }
 
-/// Words that an element takes by itself.
+/// The words that an element itself needs.
 fn payload(collection: Collection) -> u64 {
     match collection {
         Collection::Hashtbl | Collection::Map => 2,
@@ -126,7 +127,7 @@ fn payload(collection: Collection) -> u64 {
     }
 }
 
-/// Whether one without elements is a block.
+/// Whether an empty collection is a block.
 fn can_be_empty(collection: Collection) -> bool {
     match collection {
         Collection::List | Collection::Map | Collection::Set | Collection::Seq => false,

@@ -1,7 +1,8 @@
-//! Which blocks make up a collection.
+//! Finds the blocks that make up a collection.
 //!
-//! Everything here goes by classes and pointers: the next cell of a cell is of its class, as are the branches of a tree,
-//! and nothing else that a cell holds is. Each block is looked at a bounded number of times, whatever shares what.
+//! The search uses only classes and pointers: the next cell of a list cell has the same class, as do the
+//! branches of a tree node, and nothing else that a cell holds does. Each block is visited a bounded number
+//! of times, whatever is shared.
 
 use bactrian_graph::Node;
 use bactrian_types::Collection;
@@ -16,17 +17,17 @@ const OPEN: u32 = u32::MAX - 1;
 /// Collections by class.
 pub(super) struct Parts<'a> {
     heap: &'a Heap,
-    /// What collection the blocks of each class are, with what is counted.
+    /// For each class, the kind of collection and its counts.
     pub counts: Vec<Option<(Collection, Count)>>,
-    /// Blocks that are part of another one's collection, and do not count as their own.
+    /// Blocks that are part of another collection and do not count as collections themselves.
     is_part: Vec<bool>,
-    /// How many cells follow in a chain, the cell itself included.
+    /// The number of cells in a chain from each cell on, including the cell itself.
     lengths: Vec<u32>,
 }
 
 impl Parts<'_> {
     pub fn find(heap: &Heap) -> Parts<'_> {
-        // An index that lies may have blocks point to roots.
+        // A corrupt index may have pointers from blocks to roots.
         let nodes = heap.graph().nodes();
         let collections = class_collections(heap);
         let counts = collections.iter().map(|of| of.map(|of| (of, Count::default())));
@@ -36,7 +37,7 @@ impl Parts<'_> {
             is_part: vec![false; nodes],
             lengths: vec![NEW; nodes],
         };
-        // Those that have others as their parts come first.
+        // Collections that contain other collections come first.
         let is_whole = |of: Collection| {
             matches!(
                 of,
@@ -88,19 +89,19 @@ impl Parts<'_> {
         self.counts.get_mut(class)?.as_mut().map(|(_, count)| count)
     }
 
-    /// What a block points to that is of its own class.
+    /// The targets of a block that have its own class.
     fn alike(&self, node: Node) -> impl Iterator<Item = Node> + use<'_> {
         let class = self.class(node);
         let targets = self.heap.graph().successors(node).iter().copied();
         targets.filter(move |&to| self.class(to) == class)
     }
 
-    /// The next cell of a chain: the last of its class that a cell points to.
+    /// The next cell of a chain: the last target of the cell's own class.
     fn next(&self, node: Node) -> Option<Node> {
         self.alike(node).last().filter(|&next| next != node)
     }
 
-    /// Marks what goes on from a list's cell, or a tree's node, as no collection of its own.
+    /// Marks the continuation of a list cell or tree node as not a collection of its own.
     fn mark_next(&mut self, node: Node) {
         let (heap, class) = (self.heap, self.class(node));
         for &to in heap.graph().successors(node) {
@@ -110,7 +111,7 @@ impl Parts<'_> {
         }
     }
 
-    /// How many cells a chain has; those of a ring are counted once.
+    /// The number of cells in a chain; cells of a cycle count once.
     fn length(&mut self, first: Node) -> u64 {
         let mut way = Vec::new();
         let mut next = Some(first);
@@ -133,7 +134,7 @@ impl Parts<'_> {
         u64::from(length)
     }
 
-    /// Words of a chain's cells, which are its own.
+    /// The number and words of a chain's cells that do not belong to another collection.
     fn chain(&mut self, first: Node) -> (u64, u64) {
         let (mut cells, mut words) = (0, 0);
         let mut next = Some(first);
@@ -153,7 +154,7 @@ impl Parts<'_> {
         let heap = self.heap;
         let mut words = self.words(node);
         let (mut elements, mut places, mut used) = (0, 0, 0);
-        // Nothing but the buckets is an array of more words than pointers, or of cells.
+        // The first pointer of the record leads to the bucket array.
         if let Some(&buckets) = heap.graph().successors(node).first()
             && heap.kind(buckets) == ClassKind::Structured
             && !std::mem::replace(&mut self.is_part[buckets as usize], true)
@@ -175,7 +176,7 @@ impl Parts<'_> {
         }
     }
 
-    /// A record that points to the first cell, and maybe to the last one.
+    /// A record that points to the first cell, and possibly to the last.
     fn record_of_cells(&mut self, node: Node) {
         let first = self.heap.graph().successors(node).first().copied();
         let (cells, words) = first.map_or((0, 0), |first| self.chain(first));
@@ -210,7 +211,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Collections that are blocks of one class each.
+    /// Collections whose blocks are all of one class.
     fn alone(&mut self, node: Node, of: Collection) {
         let words = self.words(node);
         let is_part = self.is_part[node as usize];
@@ -241,7 +242,7 @@ impl Parts<'_> {
         }
     }
 
-    /// A cell or a tree's node: an element, and if nothing goes on to it, a collection.
+    /// A list cell or tree node: an element, and if no other cell continues with it, a collection.
     fn cell(&mut self, node: Node, is_part: bool, size: impl Fn(&mut Self, Node) -> u64) {
         let size = if is_part { 0 } else { size(self, node) };
         let words = self.words(node);
@@ -254,9 +255,9 @@ impl Parts<'_> {
         }
     }
 
-    /// How many nodes a tree has.
+    /// The number of nodes in a tree.
     fn size(&mut self, top: Node) -> u64 {
-        // Below a node first; where trees share branches, their sizes are known.
+        // Post-order. Where trees share branches, their sizes are known already.
         let mut way: Vec<Node> = vec![top];
         while let Some(&node) = way.last() {
             let at = node as usize;
@@ -279,7 +280,7 @@ impl Parts<'_> {
     }
 }
 
-/// What collection the blocks of each class are.
+/// The kind of collection of each class.
 fn class_collections(heap: &Heap) -> Vec<Option<Collection>> {
     let mut found = vec![None; heap.classes().len()];
     for (block, &class) in (0..heap.blocks() as Node).zip(heap.class_of()) {

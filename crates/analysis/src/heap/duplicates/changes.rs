@@ -1,11 +1,11 @@
-//! Which blocks a program may change, as far as types tell. Two of them that are equal now need not stay so, and must not
-//! be shared.
+//! Which blocks the program may mutate, according to their types. Two equal mutable blocks may differ later,
+//! so they must not be shared.
 
 use bactrian_types::{Builtin, Field, Kind, Table};
 
 use crate::heap::{Class, Heap};
 
-/// Whether each shape of a heap's blocks can be changed; none if the heap was opened without types.
+/// For each shape of a heap's blocks, whether it is mutable; None if the heap was opened without types.
 pub(super) fn mutable_shapes(heap: &Heap) -> Option<Vec<bool>> {
     let table = heap.table()?;
     let mut of: Vec<Option<bool>> = vec![None; heap.shapes().len()];
@@ -29,7 +29,7 @@ fn is_mutable(kind: &Kind, shape: Option<&Class>, table: &Table) -> bool {
             let of_tag = constructors.iter().filter(|of| Some(of.tag) == tag);
             of_tag.into_iter().any(|constructor| any(&constructor.arguments))
         }
-        // Which of them a block is, its shape does not say.
+        // The shape does not say which constructor a block has.
         Kind::Open => table.extensions.iter().any(|extension| any(&extension.arguments)),
         Kind::Builtin(Builtin::Array | Builtin::Floatarray | Builtin::Bytes) => true,
         Kind::Builtin(_) | Kind::Abstract(_) | Kind::Alias(_) | Kind::Cases { .. } => false,

@@ -1,8 +1,8 @@
-//! What tells a block from others besides what it points to: its kind, its size, its immediates, the functions of a
-//! closure, the contents of a string. Equal blocks have equal keys.
+//! Keys: what distinguishes a block apart from its pointers, i.e. its kind, size, immediates, the functions
+//! of a closure, the contents of a string. Equal blocks have equal keys.
 //!
-//! A key is a hash of 64 bits with a seed that nobody knows beforehand. Among 100 million different blocks the chance that
-//! any two have the same key is 1 in 3,000, and they would have to point to the same things too.
+//! A key is a 64-bit hash with a random seed. Among 100 million different blocks, the probability that any
+//! two have the same key is 1 in 3,000, and they would have to point to the same blocks as well.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -14,7 +14,7 @@ use crate::parallel;
 /// The key of blocks that are equal to no other.
 const NO_KEY: u64 = 0;
 
-/// Keys of all blocks.
+/// The keys of all blocks.
 pub(super) struct Keys {
     keys: Vec<u64>,
     /// Which blocks are static data.
@@ -22,7 +22,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Reads all of a snapshot. Blocks that cannot be read have no keys.
+    /// Reads all of a snapshot. Unreadable blocks get no key.
     pub fn of(snapshot: &Snapshot) -> Keys {
         let blocks = snapshot.blocks() as usize;
         let mut found = Keys { keys: vec![NO_KEY; blocks], is_static: vec![false; blocks] };
@@ -51,18 +51,18 @@ impl Keys {
         found
     }
 
-    /// The key of a block; none if it is equal to no other, whatever is in it.
+    /// The key of a block; None if it is equal to no other, whatever it contains.
     #[inline]
     pub fn get(&self, node: Node) -> Option<u64> {
         self.keys.get(node as usize).copied().filter(|&key| key != NO_KEY)
     }
 
-    /// How many blocks have none.
+    /// The number of blocks without a key.
     pub fn left_out(&self) -> u64 {
         self.keys.iter().filter(|&&key| key == NO_KEY).count() as u64
     }
 
-    /// Whether a block is static data; for each block.
+    /// For each block, whether it is static data.
     pub fn into_static(self) -> Vec<bool> {
         self.is_static
     }
@@ -81,7 +81,7 @@ impl Maker<'_> {
         if self.snapshot.columns().equals {
             for equal in group.equals()? {
                 let place = at(equal.block);
-                // That of the first block with these contents.
+                // The key of the first block with these contents.
                 keys[place] = self.of_contents(&group.blocks()[place], equal.first);
             }
         }
@@ -104,19 +104,19 @@ impl Maker<'_> {
             *key = match field.value {
                 FieldValue::Immediate(Some(value)) => mix(mix(*key, 1), value as u64),
                 FieldValue::Pointer(pointer) => mix(mix(*key, 2), u64::from(pointer.infix)),
-                // Not known what it is.
+                // An unknown value.
                 FieldValue::Immediate(None) | FieldValue::Outside | FieldValue::Missing => NO_KEY,
             };
         }
         Ok(keys)
     }
 
-    /// What a key begins with, by tag and size.
+    /// The initial key, from tag and size.
     fn start(&self, block: &Block) -> u64 {
         let columns = self.snapshot.columns();
         match block.tag {
             tag::CONTINUATION if columns.continuations => NO_KEY,
-            // Objects are told apart by their numbers; lazy values change when they are forced.
+            // Objects are identified by their ids; lazy values change when forced.
             tag::OBJECT | tag::LAZY | tag::FORWARD | tag::ABSTRACT => NO_KEY,
             tag::ABSTRACT.. if columns.equals => self.of_contents(block, block.id),
             tag::ABSTRACT.. => NO_KEY,
@@ -134,6 +134,6 @@ impl Maker<'_> {
 fn mix(key: u64, number: u64) -> u64 {
     let product = u128::from(key.rotate_left(23) ^ number) * 0x9e37_79b9_7f4a_7c15;
     let key = (product >> 64) as u64 ^ product as u64;
-    // None of them is that of a block without one.
+    // `NO_KEY` is reserved.
     if key == NO_KEY { 1 } else { key }
 }

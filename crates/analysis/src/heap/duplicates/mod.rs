@@ -1,9 +1,9 @@
-//! What is there more than once: blocks that are equal, with all that they point to.
+//! Duplicates: blocks that are equal, including everything reachable from them.
 //!
-//! Blocks are equal if their kinds, sizes and immediates are, and what they point to is equal in order, all the way
-//! down; strings, floats and boxed integers if their contents are, which the snapshot tells. What is in a cycle is equal
-//! to nothing, and so is what a program may change, if types are known. Without types, what would be saved is so if it
-//! changes none of them.
+//! Blocks are equal if their kinds, sizes and immediates are equal and their pointers lead to equal blocks,
+//! in order, all the way down. Strings, floats and boxed integers are equal if their contents are, which the
+//! snapshot records. Blocks in a cycle are equal to nothing, and neither are mutable blocks if types are
+//! known. Without types, the saving assumes that the program mutates none of the blocks.
 
 mod changes;
 mod keys;
@@ -24,7 +24,7 @@ use sharing::{Equals, Fate, Sharing};
 
 pub use sites::DuplicateSite;
 
-/// How many addresses of equal blocks are told of each structure.
+/// The most example addresses for each structure.
 const EXAMPLES: usize = 3;
 
 /// What is there more than once, and what sharing it would save. Sizes are in bytes with headers.
@@ -95,7 +95,7 @@ pub struct DuplicateStructure {
     pub nodes: Vec<Node>,
 }
 
-/// Finds what is there more than once; tells the largest `most` structures.
+/// Finds duplicates and lists the `most` largest structures.
 pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
     let snapshot = heap.snapshot();
     let keys = Keys::of(snapshot);
@@ -191,7 +191,7 @@ fn structures(
         chosen.truncate(most);
     }
     chosen.sort_unstable_by_key(key);
-    // Those that stay and some that would go, of each.
+    // For each structure, the block that stays and some that would go.
     let mut places = vec![u32::MAX; first.len()];
     for (place, &node) in (0..).zip(&chosen) {
         places[node as usize] = place;

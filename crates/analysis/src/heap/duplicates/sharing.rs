@@ -1,51 +1,53 @@
-//! What would be left if equal blocks were one.
+//! What would remain if equal blocks were shared.
 //!
-//! Of each set of equal blocks one *stays*. The others go, but not each by itself: where a tree is there twice, one of its
-//! two roots is shared, and what is below goes with it. So blocks are looked at from above, and only those count as
-//! *tops* that something points to which stays. All that goes because of a top is counted at it.
+//! Of each set of equal blocks one *stays*. The others go, but not independently: where a tree exists twice,
+//! one of its two roots is replaced, and what is below that root goes with it. So blocks are examined from
+//! the top, and only blocks that something staying points to count as *tops*. Everything that goes because of
+//! a top is counted there.
 //!
-//! Equal blocks have the same height above what has no equal, and what points to a block has a greater one. So going
-//! from greater heights to lower ones, everything that points to a block is decided before it.
+//! Equal blocks have the same height above the nodes that have no equals, and whatever points to a block has
+//! a greater height. So if heights are processed in descending order, everything that points to a block is
+//! decided before the block itself.
 
 use bactrian_graph::{Components, Graph, NONE, Node};
 use rayon::prelude::*;
 
-/// A graph with its equal nodes.
+/// A graph with its sets of equal nodes.
 pub(super) struct Equals<'a> {
     pub graph: &'a Graph,
     pub components: &'a Components,
-    /// For each node the one that stands for all that are equal to it.
+    /// For each node the representative of all nodes equal to it.
     pub first: &'a [Node],
     pub weights: &'a [u32],
     /// Nodes that stay in any case.
     pub stays: &'a [bool],
 }
 
-/// What sharing does.
+/// The effect of sharing.
 pub(super) struct Sharing {
-    /// Nodes that are equal to others, greater heights first.
+    /// Nodes with equals, in descending height.
     pub several: Vec<Node>,
-    /// By node that stands for its equals: how many tops are there besides the one that stays, and the weight that goes
-    /// because of them.
+    /// By representative: the number of tops besides the node that stays, and the weight that goes because of
+    /// them.
     pub tops: Vec<u32>,
     pub saved: Vec<u64>,
-    /// What becomes of each node.
+    /// The fate of each node.
     pub fate: Vec<Fate>,
 }
 
-/// What becomes of a node.
+/// What happens to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It stays.
     Stays,
     /// It would be replaced by one that stays.
     Top,
-    /// It would go with what points to it.
+    /// It would go together with what points to it.
     Below,
 }
 
 impl Equals<'_> {
-    /// Finds out what would stay.
+    /// Determines what would stay.
     pub fn share(&self) -> Sharing {
         let nodes = self.first.len();
         let mut copies = vec![0_u32; nodes];
@@ -58,7 +60,7 @@ impl Equals<'_> {
         let mut fate = vec![Fate::Stays; nodes];
         several.iter().for_each(|&node| fate[node as usize] = Fate::Below);
 
-        // Whether something that stays points to a node, and otherwise because of which top it goes.
+        // Whether something that stays points to a node, and otherwise the top because of which it goes.
         let mut is_needed = vec![false; nodes];
         let mut because = vec![NONE; nodes];
         for node in (0..nodes as Node).filter(|&node| is_reached(node) && !is_several(node)) {
@@ -66,7 +68,7 @@ impl Equals<'_> {
         }
         let mut sharing =
             Sharing { tops: vec![0; nodes], saved: vec![0; nodes], several, fate: Vec::new() };
-        // The number of copies is not needed any more; the place tells now whether one of them stays.
+        // The number of copies is no longer needed; from here on the slot says whether one of them stays.
         const ONE_STAYS: u32 = 0;
         for &node in &sharing.several {
             let at = node as usize;
@@ -96,14 +98,14 @@ impl Equals<'_> {
         sharing
     }
 
-    /// Nodes that are equal to others, greater heights first; of one height those first that stay in any case.
+    /// Nodes with equals in descending height; within a height, those that stay in any case come first.
     fn by_height(&self, is_several: &(dyn Fn(Node) -> bool + Sync)) -> Vec<Node> {
         let component = |node: Node| self.components.of[node as usize];
         let mut several: Vec<Node> = (0..self.first.len() as Node)
             .into_par_iter()
             .filter(|&node| component(node) != NONE && is_several(node))
             .collect();
-        // Edges go to lower components.
+        // Edges lead to lower components.
         several.par_sort_unstable_by_key(|&node| component(node));
         let mut heights = vec![0_u32; self.first.len()];
         for &node in &several {

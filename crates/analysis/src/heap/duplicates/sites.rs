@@ -1,8 +1,9 @@
-//! Where blocks were allocated that are there more than once, as far as they were sampled.
+//! Allocation sites of duplicates, as far as the blocks were sampled.
 //!
-//! All copies count, whichever of them would stay: that is chosen by their places in memory, and says nothing. A sample
-//! stands for some number of words, so a site's part of the samples is its part of what is there more than once. If every
-//! word was sampled nothing is estimated, and copies without samples are told beside the sites.
+//! All copies count, whichever of them would stay: that choice depends on addresses and means nothing. A
+//! sample stands for a certain number of words, so a site's share of the samples is its share of the
+//! duplicates. If every word was sampled nothing is estimated, and copies without samples are reported beside
+//! the sites.
 
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ pub struct DuplicateSite {
     pub saved: Estimate,
 }
 
-/// Adds them to an answer.
+/// Adds the sites to an answer.
 pub(super) fn find(
     heap: &Heap,
     first: &[Node],
@@ -66,7 +67,7 @@ pub(super) fn find(
         sites.insert(not_sampled(), (0, others));
         samples += others;
     }
-    // As many samples as there are stand for all copies, and each word of a copy for its part of what would be saved.
+    // All samples together stand for all copies, and each word of a copy for its share of the saving.
     let all = (words as f64).max(1.0);
     let scale = Scale::of_words(samples as f64 / all, answer.saved as f64 / all)
         .with_heaviest(heaviest_sample(heap));

@@ -1,9 +1,9 @@
-//! Finalisers that can never run: their functions reach their own values.
+//! Finalisers that can never run, because their functions reach their own values.
 //!
-//! `Gc.finalise f v` keeps `f` alive, and calls it when nothing else holds `v`. If `f` holds `v` itself, directly or through
-//! others, that never happens: `v` and all that it holds stay for ever. This is certain, whatever the program does,
-//! as long as the blocks on the way do not change. `Gc.finalise_last` has no such trap: its function cannot have
-//! the value; if it holds it all the same, the same is true of it.
+//! `Gc.finalise f v` keeps `f` alive and calls it when nothing else holds `v`. If `f` holds `v`, directly or
+//! indirectly, that never happens: `v` and everything it retains stay forever. This is certain, whatever the
+//! program does, as long as the blocks on the path do not change. `Gc.finalise_last` has no such trap,
+//! because its function does not get the value; if it holds the value all the same, the same is true.
 
 mod reaching;
 
@@ -18,11 +18,11 @@ use super::paths::{PathStep, Shape, told_path};
 use super::{Heap, HolderKind, NodeLine, WORD};
 use reaching::{Search, reaches};
 
-/// Nodes that searches for cycles look at, all together.
+/// The most nodes visited by all searches for cycles together.
 const MOST_SEARCHED: usize = 400_000_000;
-/// Steps of ways that are looked at together.
+/// The most path steps kept at once.
 const MOST_STEPS: usize = 8_000_000;
-/// Values of a group that are told.
+/// The most values listed for a group.
 const VALUES: usize = 5;
 
 /// What finalisers there are, and which can never run.
@@ -68,7 +68,7 @@ struct Leak {
     value: Node,
 }
 
-/// Looks for finalisers that can never run.
+/// Finds finalisers that can never run.
 pub fn finalisers(heap: &Heap) -> Finalisers {
     let all = &heap.tables().finalisers;
     let count = |kind: FinaliserKind| all.iter().filter(|one| one.kind == kind).count() as u64;
@@ -112,7 +112,7 @@ fn class(heap: &Heap, node: Node) -> u32 {
     heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX)
 }
 
-/// Leaks with the same way from function to value, and that way.
+/// Leaks grouped by the path from function to value, with this path.
 fn grouped<'a>(heap: &Heap, leaks: &'a [Leak]) -> Vec<(Vec<&'a Leak>, Vec<PathStep>)> {
     let mut search = Search::new(heap.graph().nodes());
     let mut left = MOST_SEARCHED;
@@ -128,7 +128,7 @@ fn grouped<'a>(heap: &Heap, leaks: &'a [Leak]) -> Vec<(Vec<&'a Leak>, Vec<PathSt
             groups[at].0.push(leak);
         }
     };
-    // Functions that all hold one list have ways as long as the list: not all of them are kept at once.
+    // Functions that all hold one list have paths as long as the list, so not all paths are kept at once.
     let (mut paths, mut steps, mut first) = (Vec::new(), 0, 0);
     for (at, leak) in leaks.iter().enumerate() {
         let (path, seen) = search.path(heap.graph(), leak.function, leak.value, left);
@@ -171,12 +171,12 @@ fn group(
     }
 }
 
-/// Tells what nothing holds but finalisers.
+/// Computes what is held by nothing but finalisers.
 struct Leaked<'a> {
     heap: &'a Heap,
-    /// What can be reached without finalisers.
+    /// What is reachable without finalisers.
     in_use: Vec<bool>,
-    /// The number of the sum that a node was counted in last.
+    /// For each node, the number of the last sum that included it.
     counted: Vec<u32>,
     number: u32,
 }
@@ -196,7 +196,7 @@ impl Leaked<'_> {
         Leaked { heap, counted: vec![0; in_use.len()], in_use, number: 0 }
     }
 
-    /// Bytes that these blocks reach and that are not in use.
+    /// Bytes that are reachable from these blocks and not in use otherwise.
     fn bytes(&mut self, starts: impl Iterator<Item = Node>) -> u64 {
         self.number += 1;
         let mut waiting: Vec<Node> = starts.collect();

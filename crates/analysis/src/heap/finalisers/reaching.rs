@@ -1,14 +1,14 @@
-//! Whether one block reaches another, for many pairs. Most are told by the components they are in, or by a short search
-//! from either end; the rest by passes over the whole graph, 64 at a time.
+//! Reachability for many pairs of blocks. Most pairs are decided by their components or by a short search
+//! from either end; the rest by passes over the whole graph, 64 pairs at a time.
 
 use bactrian_graph::{Graph, Node};
 
 use crate::heap::Heap;
 
-/// Nodes that a search from one end looks at before the other end is tried.
+/// The most nodes that a search visits from one end before the other end is tried.
 const SHORT: usize = 20_000;
 
-/// Tells of each pair whether the first reaches the second.
+/// For each pair, whether the first reaches the second.
 pub fn reaches(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<bool> {
     let components = &*heap.components().of;
     let component = |node: Node| components.get(node as usize).copied().unwrap_or(u32::MAX);
@@ -16,7 +16,7 @@ pub fn reaches(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<bool> {
     let mut hard = Vec::new();
     let mut answers: Vec<bool> = Vec::with_capacity(pairs.len());
     for (at, &(from, to)) in pairs.iter().enumerate() {
-        // Edges go to components of the same or a lower number.
+        // Edges lead to components of the same or a lower number.
         let quick = match (component(from), component(to)) {
             (one, other) if one == other => Some(true),
             (one, other) if one < other => Some(false),
@@ -37,7 +37,7 @@ pub fn reaches(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<bool> {
     answers
 }
 
-/// Answers for pairs of which both ends have much around them.
+/// Decides pairs that have large neighbourhoods at both ends.
 fn by_passes(heap: &Heap, pairs: &[(Node, Node)], hard: &[usize], answers: &mut [bool]) {
     let components = heap.components();
     let of = &*components.of;
@@ -76,9 +76,9 @@ fn by_passes(heap: &Heap, pairs: &[(Node, Node)], hard: &[usize], answers: &mut 
     }
 }
 
-/// Searches that follow each other, which share what they need.
+/// Reusable state of consecutive searches.
 pub struct Search {
-    /// The number of the search that has seen a node last.
+    /// For each node, the number of the last search that visited it.
     seen: Vec<u32>,
     before: Vec<Node>,
     number: u32,
@@ -90,7 +90,7 @@ impl Search {
         Search { seen: vec![0; nodes], before: vec![0; nodes], number: 0, waiting: Vec::new() }
     }
 
-    /// Searches breadth-first while no more than `most` nodes were seen; whether `to` was reached, if that is known.
+    /// Breadth-first search of at most `most` nodes. Returns whether `to` was reached, None if undecided.
     fn run(&mut self, graph: &Graph, from: Node, to: Node, most: usize) -> Option<bool> {
         self.number += 1;
         self.waiting.clear();
@@ -112,7 +112,7 @@ impl Search {
                 }
             }
             if self.waiting.len() > most {
-                // It may be among those that wait.
+                // It may be among the queued nodes.
                 return self
                     .seen
                     .get(to as usize)
@@ -127,7 +127,7 @@ impl Search {
         self.run(graph, from, to, SHORT)
     }
 
-    /// The shortest path, both ends included, while no more than `most` nodes are seen; and how many were.
+    /// The shortest path, including both ends, if at most `most` nodes are visited; and how many were.
     pub fn path(
         &mut self,
         graph: &Graph,

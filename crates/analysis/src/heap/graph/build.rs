@@ -1,4 +1,4 @@
-//! From a snapshot to a graph: groups of blocks are read side by side and put together in order.
+//! Builds a graph from a snapshot: groups of blocks are read in parallel and concatenated in order.
 
 use bactrian_graph::{Column, Graph, MAX_NODES, Node};
 use bactrian_snapshot::{
@@ -21,16 +21,16 @@ pub(super) struct Built {
     pub weights: Column<u32>,
     /// The class of each node.
     pub class_of: Column<u32>,
-    /// The shape of each node, if it is not the class.
+    /// The shape of each node; None if it is the same as the class.
     pub shape_of: Option<Column<u32>>,
-    /// What shapes there are.
+    /// The shapes by number.
     pub shape_keys: Vec<ShapeKey>,
     pub holders: Holders,
     pub census: Census,
     pub losses: Losses,
 }
 
-/// Reads all of a snapshot, and finds its types if there is a table of them.
+/// Reads all of a snapshot, and infers types if there is a type table.
 pub(super) fn build(
     snapshot: &Snapshot,
     types: Option<&Types>,
@@ -53,14 +53,14 @@ pub(super) fn build(
     };
     let mut nodes = Nodes::with_room_for(snapshot);
     let mut losses = snapshot.losses().clone();
-    // Finding types takes as long again.
+    // Type inference takes as long again.
     let part = if types.is_some() { 0.5 } else { 1.0 };
     let groups: Vec<usize> = (0..snapshot.groups().len()).collect();
     let read = |&index: &usize| reading.part(index);
     parallel::map_then(&groups, read, |&index, read| {
         progress(part * index as f64 / groups.len() as f64);
         let facts = &snapshot.groups()[index];
-        // Between groups of a damaged file there may be some that are lost.
+        // In a damaged file, groups may be missing.
         nodes.skip_to(facts.first.index());
         match read {
             Ok((part, None)) => nodes.add(&part),
@@ -83,8 +83,8 @@ pub(super) fn build(
     Ok((built, typing))
 }
 
-/// Pointers that are not in fields, in order of blocks: what stacks of continuations hold, and data of ephemerons,
-/// which live as long as their ephemeron does.
+/// Pointers that are not in fields, sorted by block: those from continuation stacks, and the data of
+/// ephemerons, which live as long as the ephemeron.
 fn extras(tables: &Tables) -> Vec<(BlockId, Node)> {
     let stacks = tables.continuations.iter().flat_map(|continuation| {
         continuation.held.iter().map(|held| (continuation.block, held.target.block.0))
@@ -98,11 +98,12 @@ fn extras(tables: &Tables) -> Vec<(BlockId, Node)> {
     extras
 }
 
-/// In bytecode, the block that holds all modules. Each of its fields is a root by itself, that of the module: as a
-/// reference it would be a second holder of everything, and no module would hold anything alone.
+/// In bytecode, the block that holds all modules. Each of its fields is also a root of its own, that of the
+/// module. If it also counted as a pointer, it would be a second holder of everything, and no module would
+/// retain anything alone.
 struct BlockOfModules {
     block: BlockId,
-    /// What is held by roots of modules, in order.
+    /// The targets of module roots, sorted.
     modules: Vec<BlockId>,
 }
 
@@ -121,13 +122,13 @@ impl BlockOfModules {
         Some(BlockOfModules { block, modules })
     }
 
-    /// Whether a reference is also a root. In a damaged snapshot it need not be.
+    /// Whether a pointer duplicates a root. In a damaged snapshot it may not.
     fn repeats_a_root(&self, from: BlockId, to: BlockId) -> bool {
         from == self.block && self.modules.binary_search(&to).is_ok()
     }
 }
 
-/// What reading a group needs.
+/// What is needed to read a group.
 struct Reading<'a> {
     snapshot: &'a Snapshot,
     tables: &'a Tables,
@@ -140,7 +141,7 @@ struct Reading<'a> {
 /// The blocks of a group as nodes.
 #[derive(Default)]
 struct Part {
-    /// For each block where its targets end in `targets`.
+    /// For each block, the end of its targets in `targets`.
     ends: Vec<u32>,
     targets: Vec<Node>,
     weights: Vec<u32>,
@@ -149,7 +150,7 @@ struct Part {
 }
 
 impl Reading<'_> {
-    /// Reads a group. The second is what is wrong with its fields, if something is.
+    /// Reads a group. The second result is the error in its fields, if there is one.
     fn part(&self, index: usize) -> Result<(Part, Option<Error>)> {
         let group = self.snapshot.group(index)?;
         let mut part = Part::default();
@@ -161,7 +162,7 @@ impl Reading<'_> {
         Ok((part, targets.take().or(wrong)))
     }
 
-    /// Finds the classes of a group's blocks.
+    /// Determines the classes of a group's blocks.
     fn classify(&self, group: &Group<'_>, classes: &mut Vec<u32>) -> Result<()> {
         let shape =
             |block: &bactrian_snapshot::Block| self.classifier.of_shape(block.tag, block.words);
@@ -176,7 +177,7 @@ impl Reading<'_> {
         for &block in within.take_while(|block| u64::from(block.0) < group.facts().end()) {
             put(block, self.classifier.of_ephemeron());
         }
-        // One by one, so that a damaged column costs only what it tells.
+        // One column at a time, so that a damaged column loses only its own information.
         let closures = group.closures();
         for closure in closures.as_deref().unwrap_or_default() {
             put(closure.block, self.classifier.of_closure(closure));
@@ -188,7 +189,7 @@ impl Reading<'_> {
         closures.and(customs).map(|_| ())
     }
 
-    /// Finds where a group's blocks point to. What was read before an error counts.
+    /// Determines the targets of a group's blocks. What was read before an error counts.
     fn targets(&self, group: &Group<'_>, part: &mut Part) -> Result<()> {
         let facts = group.facts();
         let (first, count) = (facts.first.0, facts.blocks as usize);
@@ -227,20 +228,20 @@ impl Reading<'_> {
     }
 }
 
-/// Nodes so far.
+/// The nodes so far.
 struct Nodes {
     offsets: Vec<u32>,
     targets: Vec<Node>,
     weights: Vec<u32>,
     classes: Vec<u32>,
     census: Census,
-    /// All targets, also those for which there is no room.
+    /// The number of all targets, including those beyond the limit.
     edges: usize,
 }
 
 impl Nodes {
     fn with_room_for(snapshot: &Snapshot) -> Nodes {
-        // What a damaged file promises is bounded by its size, but need not be believed.
+        // The sizes that a damaged file claims are not trusted beyond what the file's own size permits.
         let blocks = snapshot.blocks() as usize;
         let edges =
             snapshot.edges().min(u64::from(u32::MAX)).min(snapshot.file_bytes() * 64) as usize;
@@ -269,7 +270,7 @@ impl Nodes {
         self.census.merge(&part.census);
     }
 
-    /// Puts in blocks that are lost, up to this number.
+    /// Inserts lost blocks up to this number.
     fn skip_to(&mut self, node: usize) {
         let end = self.targets.len() as u32;
         if self.weights.len() < node {
@@ -279,7 +280,7 @@ impl Nodes {
         }
     }
 
-    /// Adds what holds the blocks.
+    /// Adds the roots that hold the blocks.
     fn finish(
         mut self,
         tables: &Tables,
@@ -320,7 +321,8 @@ impl Nodes {
         })
     }
 
-    /// Counts the stacks of suspended fibers for the continuations that keep them. Damaged files may say so of any block.
+    /// Adds the stacks of suspended fibers to the weights of the continuations that own them. A damaged file
+    /// may name any block as the owner.
     fn add_stacks(&mut self, tables: &Tables) {
         for fiber in tables.fiber_stacks() {
             if let FiberOwner::Continuation(block) = fiber.owner
@@ -333,8 +335,8 @@ impl Nodes {
         }
     }
 
-    /// Lets finalisers hold the values that nothing else holds. The collector does the same: a value is kept for
-    /// its finaliser when it is found unreachable, and not before.
+    /// Lets finalisers hold the values that nothing else holds. The collector does the same: a value is kept
+    /// for its finaliser when it is found unreachable, not before.
     fn hold_finalised(&self, planted: &mut Planted) {
         if planted.values.is_empty() {
             return;
@@ -343,7 +345,7 @@ impl Nodes {
         let mut is_reached = vec![false; blocks];
         let mut waiting: Vec<Node> = planted.targets.iter().flatten().copied().collect();
         while let Some(node) = waiting.pop() {
-            // Holders are among the targets too; what they hold is there itself.
+            // Holders are among the targets too; what they hold is in the graph itself.
             let Some(reached) = is_reached.get_mut(node as usize) else { continue };
             if !std::mem::replace(reached, true) {
                 let [start, end] = [0, 1].map(|next| self.offsets[node as usize + next] as usize);

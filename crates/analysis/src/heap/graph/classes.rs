@@ -1,8 +1,8 @@
-//! What a block is counted as if its type is not known: what its header and what stands beside it tell, that is the
-//! function of a closure, the identifier of a custom block, tag and size of others.
+//! Classes of blocks whose types are unknown, from the header and the snapshot's tables: the function of a
+//! closure, the identifier of a custom block, tag and size of others.
 //!
-//! Every class there could be has a number that follows from the snapshot's tables alone, so that groups of blocks
-//! can be read side by side; those that have blocks are numbered anew when all are read.
+//! The number of every possible class follows from the snapshot's tables alone, so that groups of blocks can
+//! be read in parallel. After reading, the classes that have blocks are renumbered.
 
 use std::collections::HashMap;
 
@@ -79,7 +79,7 @@ pub enum ClassKind {
 }
 
 impl ClassKind {
-    /// Its name for programs.
+    /// Its name in machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             ClassKind::Type => "type",
@@ -101,7 +101,7 @@ impl ClassKind {
     }
 }
 
-/// Classes that are there whatever the tables say; their numbers, by the names below, are their places here.
+/// Classes that exist whatever the tables say. Their numbers, named below, are their indices here.
 const FIXED: [(ClassKind, &str, Option<u8>); 12] = [
     (ClassKind::String, "string", Some(tag::STRING)),
     (ClassKind::Float, "float", Some(tag::DOUBLE)),
@@ -125,14 +125,14 @@ const FORWARD: u32 = number_of(ClassKind::Forward);
 pub(super) const CONTINUATION: u32 = number_of(ClassKind::Continuation);
 const EPHEMERON: u32 = number_of(ClassKind::Ephemeron);
 const ABSTRACT: u32 = number_of(ClassKind::Abstract);
-/// Closures without functions, which no sound heap has.
+/// Closures without functions, which occur only in damaged heaps.
 const NO_FUNCTION: u32 = number_of(ClassKind::Closure);
-/// Blocks that cannot be read.
+/// Unreadable blocks.
 pub(super) const UNREAD: u32 = number_of(ClassKind::Unread);
-/// What holds blocks from outside the heap.
+/// Roots and other holders outside the heap.
 pub(super) const HOLDER: u32 = number_of(ClassKind::Holder);
 
-/// The place of a kind among those that are always there; to be asked while compiling, of these only.
+/// The index of a kind in [`FIXED`]; fails to compile for kinds that are not there.
 const fn number_of(kind: ClassKind) -> u32 {
     let mut place = 0;
     while FIXED[place].0 as u8 != kind as u8 {
@@ -141,7 +141,8 @@ const fn number_of(kind: ClassKind) -> u32 {
     place as u32
 }
 
-/// Sizes that are told apart: each up to 8 fields, then up to 16, 32 and so on to 2^20, then all.
+/// The number of size classes: one for each size up to 8 fields, then up to 16, 32 and so on to 2^20, then
+/// all larger ones.
 const SIZES: u32 = 27;
 const FIRST_SHAPE: u32 = FIXED.len() as u32;
 const FIRST_FUNCTION: u32 = FIRST_SHAPE + 256 * SIZES;
@@ -150,9 +151,9 @@ const FIRST_FUNCTION: u32 = FIRST_SHAPE + 256 * SIZES;
 pub(super) struct Classifier<'a> {
     tables: &'a Tables,
     columns: &'a Columns,
-    /// For each code the one that stands for its class: the first with its name and place.
+    /// For each code the representative of its class: the first with the same name and place.
     codes: Vec<CodeId>,
-    /// For each custom identifier the first with its name.
+    /// For each custom identifier the first with the same name.
     customs: Vec<CustomId>,
 }
 
@@ -160,7 +161,7 @@ impl<'a> Classifier<'a> {
     pub fn new(tables: &'a Tables, columns: &'a Columns) -> Classifier<'a> {
         let mut known: HashMap<Location, CodeId> = HashMap::new();
         let codes = (0..).map(CodeId).zip(&tables.codes).map(|(id, code)| {
-            // Functions without a name are told apart by their addresses.
+            // Functions without a name are distinguished by address.
             if code.location.function.0 == 0 {
                 id
             } else {
@@ -174,7 +175,7 @@ impl<'a> Classifier<'a> {
         Classifier { tables, columns, codes, customs }
     }
 
-    /// The class of a block, as far as its tag and size tell.
+    /// The class of a block, as far as tag and size determine it.
     #[inline]
     pub fn of_shape(&self, tag: u8, words: u64) -> u32 {
         match tag {
@@ -190,12 +191,12 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// The class of ephemerons and weak arrays, for blocks that the table of them names.
+    /// The class of ephemerons and weak arrays, for blocks in the table of ephemerons.
     pub fn of_ephemeron(&self) -> u32 {
         EPHEMERON
     }
 
-    /// The class of a closure: that of its first function.
+    /// The class of a closure, determined by its first function.
     pub fn of_closure(&self, closure: &Closure) -> u32 {
         let code = closure.codes.first().and_then(|code| self.codes.get(code.index()));
         code.map_or(NO_FUNCTION, |code| FIRST_FUNCTION + code.0)
@@ -208,7 +209,7 @@ impl<'a> Classifier<'a> {
         FIRST_FUNCTION + self.codes.len() as u32 + first
     }
 
-    /// What a number stands for; any number does for something.
+    /// The class with this number; defined for any number.
     pub fn class(&self, number: u32) -> Class {
         if let Some(&(kind, name, tag)) = FIXED.get(number as usize) {
             return Class::plain(kind, name.to_owned(), tag);
@@ -245,7 +246,7 @@ impl<'a> Classifier<'a> {
     }
 }
 
-/// `main.ml:12`, or the file alone if the line is not known; none without a file.
+/// `main.ml:12`, or the file alone if the line is not known; None without a file.
 pub(crate) fn place(tables: &Tables, location: &Location) -> Option<String> {
     match (tables.names.get(location.file), location.line) {
         ("", _) => None,
@@ -271,8 +272,8 @@ fn show_size(size: u32) -> String {
     }
 }
 
-/// Numbers the classes that have blocks from 0, in the order of the numbers they had, and puts these into `of`.
-/// Gives the numbers they had.
+/// Renumbers the classes that have blocks from 0, in the same order, and updates `of`. Returns their old
+/// numbers.
 pub(super) fn renumber(of: &mut [u32], limit: u32) -> Vec<u32> {
     let mut new = vec![u32::MAX; limit as usize];
     for &class in of.iter() {
@@ -289,13 +290,13 @@ pub(super) fn renumber(of: &mut [u32], limit: u32) -> Vec<u32> {
 }
 
 impl Classifier<'_> {
-    /// Just after the highest number that a class can have.
+    /// One more than the highest class number.
     pub fn limit(&self) -> u32 {
         FIRST_FUNCTION + self.codes.len() as u32 + self.customs.len() as u32 + 1
     }
 }
 
-/// Which blocks are ephemerons or weak arrays, in order.
+/// The blocks that are ephemerons or weak arrays, sorted.
 pub(super) fn ephemeron_blocks(tables: &Tables) -> Vec<BlockId> {
     let mut blocks: Vec<_> = tables.ephemerons.iter().map(|ephemeron| ephemeron.block).collect();
     blocks.sort_unstable();

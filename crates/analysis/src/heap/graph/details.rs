@@ -1,5 +1,5 @@
-//! What is known of single blocks. It is read from the snapshot when somebody asks; the last groups that were read
-//! are kept, because who asks for a block often asks for its neighbours next.
+//! Details of single blocks, read from the snapshot on demand. The last groups read are cached, because a
+//! question about a block is often followed by questions about its neighbours.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,14 +14,14 @@ use super::Heap;
 use super::classes::ClassKind;
 use super::holders::{What, location};
 
-/// Groups that are kept: at most some 5 MB each.
+/// The number of cached groups, each at most about 5 MB.
 const KEPT: usize = 8;
 
-/// Groups that were read, the last one first.
+/// An LRU cache of groups, the most recent first.
 #[derive(Default)]
 pub(super) struct Cache(Mutex<Vec<Arc<Details>>>);
 
-/// A group of blocks, read.
+/// The decoded columns of a group.
 struct Details {
     index: usize,
     blocks: Vec<Block>,
@@ -31,7 +31,7 @@ struct Details {
 }
 
 impl Details {
-    /// What can be read of a group; what is damaged is not there.
+    /// Reads a group; damaged parts are missing.
     fn read(snapshot: &Snapshot, index: usize) -> Details {
         let mut details = Details {
             index,
@@ -50,7 +50,7 @@ impl Details {
     }
 }
 
-/// The entry about a block in a list in order of blocks.
+/// The entry for a block in a list sorted by block.
 fn about<T: Clone>(list: &[T], block: BlockId, of: impl Fn(&T) -> BlockId) -> Option<T> {
     list.binary_search_by_key(&block, of).ok().and_then(|at| list.get(at).cloned())
 }
@@ -68,7 +68,7 @@ impl Heap {
         Some(details)
     }
 
-    /// The block that a node is; none if it is a holder, or cannot be read.
+    /// The block of a node; None if the node is a holder or cannot be read.
     pub fn block(&self, node: Node) -> Option<Block> {
         let details = self.details(node)?;
         about(&details.blocks, BlockId(node), |block| block.id)
@@ -79,22 +79,22 @@ impl Heap {
         self.block(node).map(|block| block.address)
     }
 
-    /// What is known of a closure.
+    /// Details of a closure.
     pub fn closure(&self, node: Node) -> Option<Closure> {
         about(&self.details(node)?.closures, BlockId(node), |closure| closure.block)
     }
 
-    /// What is known of a custom block.
+    /// Details of a custom block.
     pub fn custom(&self, node: Node) -> Option<Custom> {
         about(&self.details(node)?.customs, BlockId(node), |custom| custom.block)
     }
 
-    /// What is known of a string.
+    /// Details of a string.
     pub fn text(&self, node: Node) -> Option<Text> {
         about(&self.details(node)?.strings, BlockId(node), |text| text.block)
     }
 
-    /// The fields of a block that are values, in order; what cannot be read is not there.
+    /// The fields of a block that are values, in order; unreadable ones are missing.
     pub fn fields(&self, node: Node) -> Vec<Field> {
         let block = BlockId(node);
         let read = || -> bactrian_snapshot::Result<Vec<Field>> {
@@ -114,32 +114,32 @@ impl Heap {
         read().unwrap_or_default()
     }
 
-    /// The symbol of a static block, as `Main.table`.
+    /// The symbol of a static block, such as `Main.table`.
     pub fn label(&self, node: Node) -> Option<&str> {
         let tables = self.tables();
         let label = about(&tables.labels, BlockId(node), |label: &Label| label.block)?;
         Some(tables.names.get(label.name)).filter(|name| !name.is_empty())
     }
 
-    /// The sample of a block that was sampled when it was allocated.
+    /// The sample of a block that was sampled at its allocation.
     pub fn sample(&self, node: Node) -> Option<Sample> {
         about(&self.tables().samples, BlockId(node), |sample: &Sample| sample.block)
     }
 
-    /// Where a sampled block was allocated, innermost frame first.
+    /// The innermost frame at the allocation of a sampled block.
     pub fn site(&self, node: Node) -> Option<Location> {
         let stack = self.sample(node)?.stack?;
         Some(self.tables().stacks.get(stack.index())?.location)
     }
 
-    /// The type of a block's field, if it is known.
+    /// The type of a block's field, if known.
     pub fn field_class(&self, node: Node, field: u64) -> Option<&TypeClass> {
         let typing = self.typing()?;
         typing.class(typing.field(BlockId(node), field)?.class?)
     }
 
-    /// What a block's field is called: `.name` of a record, `Node.left` of a constructor, `head` and `tail` of a list, `element 3` of an
-    /// array; none if that is not known.
+    /// The name of a block's field: `.name` of a record, `Node.left` of a constructor, `head` and `tail` of a
+    /// list, `element 3` of an array; None if not known.
     pub fn field_title(&self, node: Node, field: u64) -> Option<String> {
         let typing = self.typing()?;
         let block = BlockId(node);
@@ -158,7 +158,7 @@ impl Heap {
         }
     }
 
-    /// What a module's field is called in its source, if the table knows the module as it is.
+    /// The source name of a module's field, if the type table matches the module.
     pub(super) fn module_field(&self, module: ModuleId, field: u32) -> Option<&str> {
         let name = self.tables().names.get(self.tables().modules.get(module.index())?.name);
         let fate = self.units().iter().find(|unit| unit.name == name)?.fate;
@@ -174,8 +174,8 @@ impl Heap {
         Some(&*found.name).filter(|name| !name.is_empty())
     }
 
-    /// A node in one line: `closure Main.load (main.ml:12)`, `string of 23 bytes`, `block of tag 0 with 3 fields`,
-    /// `field 2 of Main`.
+    /// A node in one line: `closure Main.load (main.ml:12)`, `string of 23 bytes`,
+    /// `block of tag 0 with 3 fields`, `field 2 of Main`.
     pub fn describe(&self, node: Node) -> String {
         match self.holders().get(node) {
             Some(holder) => self.describe_holder(node, holder.what),
@@ -223,7 +223,7 @@ impl Heap {
         text
     }
 
-    /// A block of a type: `int array of 3 elements`, `Ast.expr, Let`, `Main.person`.
+    /// A block with a known type: `int array of 3 elements`, `Ast.expr, Let`, `Main.person`.
     fn describe_typed(&self, node: Node, block: &Block) -> String {
         let (name, of) = (&self.class(node).name, self.type_class(node).map(|(_, of)| of));
         match of.and_then(|of| of.collection) {
@@ -262,7 +262,7 @@ impl Heap {
         }
     }
 
-    /// What a holder is called below its parent.
+    /// The name of a holder, below its parent.
     pub fn holder_name(&self, node: Node) -> String {
         let holder = self.holders().get(node);
         let Some(holder) = holder else { return String::new() };
@@ -274,7 +274,7 @@ impl Heap {
         }
     }
 
-    /// `Main.load (main.ml:12)`; none if neither function nor file is known.
+    /// `Main.load (main.ml:12)`; None if neither function nor file is known.
     pub fn location(&self, at: &Location) -> Option<String> {
         location(self.tables(), at)
     }

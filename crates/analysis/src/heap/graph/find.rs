@@ -1,4 +1,4 @@
-//! From what people write to nodes: an address, the number of a block, a class, a module or what is in one.
+//! Resolves what users write to nodes: an address, a block number, a class, a module or a part of one.
 
 use bactrian_types::written;
 use std::fmt;
@@ -8,12 +8,12 @@ use bactrian_graph::Node;
 use super::Heap;
 use super::holders::What;
 
-/// What somebody asked for.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A block or a holder.
     Node(Node),
-    /// Classes, by their numbers: the one with that name, or all that have the text in their names.
+    /// Class numbers: the class with this name, or all whose names contain the text.
     Classes(Vec<u32>),
 }
 
@@ -22,7 +22,7 @@ pub enum Found {
 pub struct NotFound(String);
 
 impl NotFound {
-    /// Says why in a sentence.
+    /// With the reason as a sentence.
     pub(in crate::heap) fn new(why: String) -> NotFound {
         NotFound(why)
     }
@@ -37,12 +37,12 @@ impl fmt::Display for NotFound {
 impl std::error::Error for NotFound {}
 
 impl Heap {
-    /// Finds what a text stands for: `0x7f..` is the block that the address lies in, `@12`, or `#12` as it was once written, the node with that
-    /// number, `Main` a module, `Main.3` its field 3, `Main.table` a static block with that symbol; anything else is a
-    /// class or a part of its name.
+    /// Resolves a text: `0x7f..` is the block that contains the address; `@12`, formerly written `#12`, the
+    /// node with that number; `Main` a module; `Main.3` its field 3; `Main.table` a static block with that
+    /// symbol; anything else a class or a part of its name.
     ///
     /// # Errors
-    /// There is no such thing.
+    /// If there is no such thing.
     pub fn find(&self, text: &str) -> Result<Found, NotFound> {
         if let Some(digits) = text.strip_prefix("0x") {
             let address = u64::from_str_radix(digits, 16)
@@ -77,15 +77,15 @@ impl Heap {
         }
     }
 
-    /// The block that a text stands for, or the holder.
+    /// The block or holder that a text stands for.
     ///
     /// # Errors
-    /// There is none, or the text is a class.
+    /// If there is none, or the text names several blocks of a class.
     pub fn find_node(&self, text: &str) -> Result<Node, NotFound> {
         match self.find(text)? {
             Found::Node(node) => Ok(node),
             Found::Classes(classes) => {
-                // In order, and there may be many.
+                // Sorted; there may be many.
                 let is_one = |class: &u32| classes.binary_search(class).is_ok();
                 let mut blocks = (0..).zip(self.class_of()).filter(|(_, class)| is_one(class));
                 match (blocks.next(), blocks.next()) {
@@ -99,7 +99,8 @@ impl Heap {
         }
     }
 
-    /// The holder of a module, `Main`, or of one of its fields, `Main.3`, or `Main.table` if types are known.
+    /// The holder of a module (`Main`), or of one of its fields (`Main.3`, or `Main.table` if types are
+    /// known).
     fn find_root(&self, text: &str) -> Option<Node> {
         let tables = self.tables();
         let module = |name: &str| {
@@ -124,7 +125,7 @@ impl Heap {
         found.map(|holder| holder.node)
     }
 
-    /// The static block with a symbol: all of it, or without the number at its end that the compiler adds.
+    /// The static block with a symbol: the whole symbol, or without the number that the compiler appends.
     fn find_label(&self, text: &str) -> Option<Node> {
         let tables = self.tables();
         let is_it = |name: &str| {

@@ -1,9 +1,10 @@
-//! What holds blocks from outside the heap, as nodes of the graph: a tree with the root of all at its top, below it
-//! a holder for each kind of root, below that one for each module, thread or finaliser's function, and for each field
-//! of a module and each place in a stack one more. The lowest hold the blocks. Holders weigh nothing.
+//! Holders: everything that holds blocks from outside the heap, as nodes of the graph. They form a tree: at
+//! the top the root of all; below it a holder for each kind of root; below that one for each module, thread
+//! or finaliser function; and below that one for each module field and each line on a stack. The lowest
+//! holders point to the blocks. Holders have weight 0.
 //!
-//! A function that calls itself a thousand times has one holder for each line that it stands in: what its frames hold
-//! together, none of them dominates.
+//! A function that recurses a thousand times has one holder for each of its lines: a single frame would not
+//! dominate what the frames hold together.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,15 +23,16 @@ use super::classes::{Class, place};
 pub struct Holder {
     /// Its node.
     pub node: Node,
-    /// The holder above it; [`NONE`] above the root of all.
+    /// The holder above it; [`NONE`] for the root of all.
     pub parent: Node,
-    /// 0 for the root of all, 1 for a kind of roots, 2 for a module or thread, 3 for a field or frame.
+    /// 0 for the root of all, 1 for a kind of root, 2 for a module or thread, 3 for a field or frame.
     pub level: u8,
-    /// What kind of roots it is, or belongs to.
+    /// The kind of root that it is or belongs to.
     pub kind: HolderKind,
-    /// How many roots alike it stands for: frames in one place of a stack, finalisers with one function; otherwise 1.
+    /// How many similar roots it stands for: frames at one line of a stack, finalisers with one function;
+    /// otherwise 1.
     pub alike: u64,
-    /// Which of its kind.
+    /// Which holder of its kind it is.
     pub(super) what: What,
 }
 
@@ -63,7 +65,7 @@ pub enum HolderKind {
 }
 
 impl HolderKind {
-    /// For people.
+    /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             HolderKind::Global => "globals",
@@ -96,7 +98,7 @@ impl HolderKind {
     }
 }
 
-/// When a finaliser runs, to be sorted by.
+/// When a finaliser runs; a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum When {
     First,
@@ -122,7 +124,7 @@ impl When {
     }
 }
 
-/// Which holder it is among those with the same parent.
+/// Identifies a holder among its siblings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
     All,
@@ -131,7 +133,7 @@ pub(super) enum What {
     UnnamedModule(ModuleId),
     Field(ModuleId, u32),
     Thread(ThreadId),
-    /// A place in a stack, by the first frame that stands there.
+    /// A line on a stack, represented by the first frame found there.
     Frame(FrameId),
     NoFrame,
     Symbol(NameId, u64),
@@ -139,9 +141,9 @@ pub(super) enum What {
     Address(u64),
     /// Finalisers with functions of one class.
     Finalisers(When, u32),
-    /// One of the table of finalisers.
+    /// An entry of the table of finalisers.
     Finaliser(u32),
-    /// A root that says it is of a finaliser, which the table of finalisers does not have.
+    /// A finaliser root without an entry in the table of finalisers.
     LooseFinaliser(When),
 }
 
@@ -152,17 +154,18 @@ pub struct Holders {
     all: Vec<Holder>,
 }
 
-/// The tree with what each holder points to.
+/// The tree, and what each holder points to.
 pub(super) struct Planted {
     pub holders: Holders,
-    /// The targets of each holder, in the order of their nodes.
+    /// The targets of each holder, in node order.
     pub targets: Vec<Vec<Node>>,
-    /// Holders of finalisers, each with its value, which it holds if nothing else does.
+    /// Holders of finalisers with their values, which they hold only if nothing else does.
     pub values: Vec<(Node, Node)>,
 }
 
 impl Holders {
-    /// The holders of a snapshot. Nodes from `first` on are theirs; `class_of` tells the class of a block.
+    /// Builds the holders of a snapshot. Their nodes start at `first`; `class_of` returns the class of a
+    /// block.
     pub(super) fn plant(tables: &Tables, first: Node, class_of: impl Fn(Node) -> u32) -> Planted {
         let mut slots: BTreeMap<(HolderKind, What, Option<What>), Vec<Node>> = BTreeMap::new();
         let mut known = HashSet::new();
@@ -192,23 +195,23 @@ impl Holders {
         Planted::of(tables, first, slots, &places)
     }
 
-    /// How many there are; at least the root of all.
+    /// The number of holders; at least 1, the root of all.
     #[expect(clippy::len_without_is_empty, reason = "there is always the root of all")]
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// All of them in the order of their nodes: fields and frames, modules and threads, kinds, the root of all.
+    /// All holders in node order: fields and frames, modules and threads, kinds, the root of all.
     pub fn iter(&self) -> std::slice::Iter<'_, Holder> {
         self.all.iter()
     }
 
-    /// All of them with their nodes and what kind of roots they are.
+    /// All holders' nodes and kinds of root.
     pub fn kinds(&self) -> impl Iterator<Item = (Node, HolderKind)> {
         (self.first..).zip(self.all.iter().map(|holder| holder.kind))
     }
 
-    /// The holder that a node is; none if it is a block.
+    /// The holder of a node; None if the node is a block.
     pub fn get(&self, node: Node) -> Option<&Holder> {
         self.all.get(node.checked_sub(self.first)? as usize)
     }
@@ -226,7 +229,8 @@ impl Planted {
         slots: BTreeMap<(HolderKind, What, Option<What>), Vec<Node>>,
         places: &Places,
     ) -> Planted {
-        // The lowest come first, so that nodes of each level follow each other; parents are put in afterwards.
+        // The lowest level comes first, so that the nodes of each level are consecutive; parents are filled
+        // in afterwards.
         let mut lowest = Vec::new();
         let mut groups: Vec<(HolderKind, What, Vec<Node>)> = Vec::new();
         let mut kinds: Vec<(HolderKind, Vec<usize>)> = Vec::new();
@@ -304,12 +308,13 @@ impl Planted {
     }
 }
 
-/// Where frames stand. Those of a thread that stand in one line of a function are one place.
+/// Locations of frames. Frames of a thread at the same line of a function share a location.
 #[derive(Default)]
 struct Places {
-    /// The first frame that was seen there, by thread, function, file and line; and by address where these are not known.
+    /// The first frame found at each location, by thread, function, file and line; by address if these are
+    /// not known.
     first: HashMap<(ThreadId, Location, u64), FrameId>,
-    /// All frames that have roots, by the first one of their place.
+    /// All frames with roots, by the first frame at their location.
     frames: HashMap<FrameId, HashSet<FrameId>>,
 }
 
@@ -325,12 +330,12 @@ impl Places {
     }
 }
 
-/// The module, thread and so on that a root belongs to, and which of its fields or frames it is.
+/// The module, thread etc. of a root, and the field or frame.
 fn whose(tables: &Tables, kind: &RootKind, places: &mut Places) -> (What, Option<What>) {
     match *kind {
         RootKind::Global { module, field } | RootKind::DynamicGlobal { module, field } => {
             let name = tables.modules.get(module.index()).map_or(NameId(0), |module| module.name);
-            // A module may have several blocks, which have its name.
+            // A module may have several blocks, which share its name.
             let group = match name {
                 NameId(0) => What::UnnamedModule(module),
                 name => What::Module(name),
@@ -351,12 +356,12 @@ fn whose(tables: &Tables, kind: &RootKind, places: &mut Places) -> (What, Option
 }
 
 impl Holder {
-    /// Whether it is one finaliser, of which there may be thousands with one function.
+    /// Whether it is a single finaliser; thousands of them may share a function.
     pub fn is_one_finaliser(&self) -> bool {
         matches!(self.what, What::Finaliser(_))
     }
 
-    /// What it is called below its parent: `Main`, `field 2`, `thread 0`, `Main.load (main.ml:12)`.
+    /// Its name below its parent: `Main`, `field 2`, `thread 0`, `Main.load (main.ml:12)`.
     pub fn name(&self, tables: &Tables, classes: &[Class]) -> String {
         match self.what {
             What::All | What::Kind => self.kind.title().to_owned(),
@@ -393,7 +398,7 @@ impl Holder {
     }
 }
 
-/// A name with how many are alike: `Main.load (main.ml:12) × 796`.
+/// A name with a repeat count: `Main.load (main.ml:12) × 796`.
 pub(crate) fn times(name: String, count: u64) -> String {
     if count == 1 { name } else { format!("{name} × {count}") }
 }
@@ -410,7 +415,7 @@ fn thread_name(tables: &Tables, thread: ThreadId) -> String {
     }
 }
 
-/// `Main.load (main.ml:12)`; none if neither function nor file is known.
+/// `Main.load (main.ml:12)`; None if neither function nor file is known.
 pub(crate) fn location(tables: &Tables, at: &Location) -> Option<String> {
     match (tables.names.get(at.function), place(tables, at)) {
         ("", place) => place,

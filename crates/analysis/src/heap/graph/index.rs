@@ -1,11 +1,12 @@
-//! Index files: columns of numbers that were computed from a snapshot, kept for the next question and mapped.
+//! Index files: columns of numbers computed from a snapshot, kept for later questions and memory-mapped.
 //!
-//! A header says which snapshot they are of, and where each section is; it has a checksum, and so has each section,
-//! which is looked at when the section is first used. Sections begin at multiples of 64 bytes. Numbers are in the byte
-//! order of the machine, as is the header, so that an index of another kind of machine is no index here. Where the files are:
-//! [`store`](super::store).
+//! A header identifies the snapshot and locates the sections. The header and each section have a checksum; a
+//! section's is verified at its first use. Sections are aligned to 64 bytes. Header and numbers are in the
+//! machine's byte order, so an index from a machine of the other byte order is not recognised.
+//! [`store`](super::store) manages the files.
 //!
-//! Nothing in an index is believed for its meaning: whoever takes numbers from it checks that they can be.
+//! The meaning of an index is not trusted: the code that takes numbers from it verifies that they are
+//! possible.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -18,14 +19,14 @@ use super::store::IndexStore;
 use crate::parallel;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"\x89HEAPIDX");
-/// To be counted up when a section changes its meaning, the numbering of nodes or classes does, or types are found in
-/// another way.
+/// To be incremented when the meaning of a section changes, when nodes or classes are numbered differently,
+/// or when type inference changes.
 const VERSION: u64 = 7;
 const ALIGNMENT: usize = 64;
-/// There are not so many kinds of sections.
+/// An upper bound on the number of sections.
 const MOST_SECTIONS: u64 = 64;
 
-/// What a section holds.
+/// The contents of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Kind {
@@ -46,7 +47,7 @@ pub(super) enum Kind {
     Held,
     ClassTotals,
     TagTotals,
-    /// Shapes of nodes, and the types of shapes, if there are types.
+    /// Shapes of nodes and types of shapes, if the heap was opened with types.
     ShapeOf,
     ShapeTypes,
     TypeOverview,
@@ -60,19 +61,19 @@ pub(super) enum Kind {
     TypeDetails,
 }
 
-/// Which snapshot an index is of, and which table of types it was made with.
+/// The snapshot and the type table that an index belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subject {
     file_bytes: u64,
     blocks: u64,
     fingerprint: u64,
-    /// The digest of the table; 0 if there is none.
+    /// The digest of the type table; 0 without one.
     types: u64,
 }
 
 impl Subject {
-    /// The identity of a snapshot and of a table of types, 0 if there is none. None if the snapshot is damaged, for then
-    /// nothing is kept of it.
+    /// Identifies a snapshot and a type table (0 without one). None if the snapshot is damaged, because
+    /// nothing is kept of damaged snapshots.
     pub fn of(snapshot: &Snapshot, types: u64) -> Option<Subject> {
         let fingerprint = snapshot.fingerprint().ok()?;
         let is_whole = snapshot.losses().is_clean();
@@ -80,19 +81,19 @@ impl Subject {
         is_whole.then_some(Subject { file_bytes, blocks, fingerprint, types })
     }
 
-    /// The name of its index: all of it, so that no two have the same. Other versions have other names, so that two
-    /// versions of this program do not replace each other's.
+    /// The file name of its index. It contains the whole identity, so that names never collide, and the
+    /// version, so that two versions of this program do not replace each other's indexes.
     fn name(&self) -> String {
         let Subject { file_bytes, blocks, fingerprint, types } = self;
         format!("{fingerprint:016x}-{file_bytes:x}-{blocks:x}-{types:016x}-v{VERSION}")
     }
 }
 
-/// The header: magic, version, number of sections, the snapshot's length, blocks and fingerprint, the digest of the table
-/// of types, and the sum of all before it and of the list of sections.
+/// The header: magic, version, number of sections; the snapshot's file size, number of blocks and
+/// fingerprint; the digest of the type table; the checksum of all this and of the list of sections.
 type Header = [u64; 8];
 
-/// An entry of the list of sections: kind, sum, offset, bytes.
+/// An entry in the list of sections: kind, checksum, offset, bytes.
 type Entry = [u64; 4];
 
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +103,7 @@ struct Section {
     range: (u64, u64),
 }
 
-/// An index that is there.
+/// An open index.
 #[derive(Debug)]
 pub(super) struct Index {
     map: MappedFile,
@@ -115,7 +116,7 @@ impl Index {
         Index::read(store.find(&subject.name())?, subject)
     }
 
-    /// Reads an index of this snapshot; none if it is not.
+    /// Reads an index; None if it does not belong to this snapshot.
     pub fn read(map: MappedFile, subject: &Subject) -> Option<Index> {
         let bytes = map.bytes();
         let (header, rest) = bytes.split_at_checked(size_of::<Header>())?;
@@ -136,12 +137,12 @@ impl Index {
         Some(Index { map, sections })
     }
 
-    /// The numbers of a section; none if it is not there, or not as it was written.
+    /// The numbers of a section; None if it is missing or damaged.
     pub fn column<T: Pod>(&self, kind: Kind) -> Option<Column<T>> {
         self.section(kind).and_then(|(range, _)| self.map.column(range).ok())
     }
 
-    /// The bytes of a section; none if it is not there, or not as it was written.
+    /// The bytes of a section; None if it is missing or damaged.
     fn bytes(&self, kind: Kind) -> Option<&[u8]> {
         self.section(kind).map(|(_, bytes)| bytes)
     }
@@ -167,7 +168,7 @@ fn sum_of(header: &Header, list: &[u8]) -> u64 {
     hasher.finalize().into()
 }
 
-/// Sections that are to be written.
+/// Sections to be written.
 #[derive(Default)]
 pub(super) struct Sections<'a>(Vec<(Kind, &'a [u8])>);
 
@@ -177,23 +178,23 @@ impl<'a> Sections<'a> {
         self.0.push((kind, bytemuck::cast_slice(numbers)));
     }
 
-    /// Adds what the old index has of kinds that are not there yet.
+    /// Adds sections of the old index whose kinds are still missing.
     pub fn add_old(&mut self, old: &'a Index, kinds: &[Kind]) {
         for &kind in kinds {
             let is_there = self.0.iter().any(|(known, _)| *known == kind);
-            // What is damaged must not be given a new checksum.
+            // Damaged sections must not get a new checksum.
             if let Some(bytes) = (!is_there).then(|| old.bytes(kind)).flatten() {
                 self.0.push((kind, bytes));
             }
         }
     }
 
-    /// Keeps an index of a snapshot, in the place of the one that is there.
+    /// Writes the index of a snapshot, replacing the old one.
     pub fn keep(&self, store: &IndexStore, subject: &Subject) -> io::Result<()> {
         store.put(&subject.name(), self.file_bytes(), |out| self.write_to(out, subject))
     }
 
-    /// How long the file is.
+    /// The size of the file.
     fn file_bytes(&self) -> u64 {
         let start = size_of::<Header>() + self.0.len() * size_of::<Entry>();
         let add =

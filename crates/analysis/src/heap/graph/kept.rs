@@ -1,5 +1,5 @@
-//! Between a heap and its index: what is taken from it, with all checks that numbers from a file need, and what is
-//! kept there.
+//! Transfers data between a heap and its index: loading, with all checks that numbers from a file need, and
+//! saving.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -16,15 +16,15 @@ use super::numbers::{ClassTotal, Held, HeldNumbers};
 use super::types::{NO_TYPE, Named, ShapeKey};
 use crate::heap::census::Census;
 
-/// Numbers of a [`Held`]: shallow, reached, retained, share.
+/// The numbers of a [`Held`]: shallow, reached, retained, share.
 const OF_HELD: usize = 4;
-/// Numbers of a [`ClassTotal`].
+/// The numbers of a [`ClassTotal`].
 const OF_TOTAL: usize = 3;
-/// Stands for what was not computed.
+/// Marks a number that was not computed.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What a heap begins with, from an index, with an overview if the index is of a heap with types. None if anything in it
-/// does not fit the snapshot.
+/// Loads the basic data of a heap from an index, with the type overview if `has_types`. None if anything does
+/// not match the snapshot.
 pub(super) fn load(
     index: &Index,
     snapshot: &Snapshot,
@@ -66,7 +66,7 @@ pub(super) fn load(
     fits.then_some((built, overview))
 }
 
-/// The shapes there are.
+/// The shapes by number.
 fn shape_keys(index: &Index, overview: Option<&Overview>) -> Option<Vec<ShapeKey>> {
     let numbers = index.column::<u32>(Kind::ClassNumbers)?;
     let Some(overview) = overview else {
@@ -79,7 +79,7 @@ fn shape_keys(index: &Index, overview: Option<&Overview>) -> Option<Vec<ShapeKey
     fits.then(|| keys.collect())
 }
 
-/// Whether nodes have classes that are there, and that go with their shapes.
+/// Whether all classes of nodes exist and are consistent with their shapes.
 fn are_classes(
     class_of: &[u32],
     shape_of: Option<&[u32]>,
@@ -100,7 +100,7 @@ fn graph(index: &Index, offsets: Kind, targets: Kind) -> Option<Graph> {
     Graph::new(index.column(offsets)?, index.column(targets)?).ok()
 }
 
-/// Whether holders point to what the snapshot says. Those of finalisers may hold their value too.
+/// Whether holders point to what the snapshot says. Holders of finalisers may point to their value as well.
 fn holds_the_same(graph: &Graph, planted: &Planted) -> bool {
     let holders = planted.holders.iter().zip(&planted.targets);
     let mut values = planted.values.iter().peekable();
@@ -114,7 +114,7 @@ fn holds_the_same(graph: &Graph, planted: &Planted) -> bool {
     })
 }
 
-/// Whether each node has a parent that is a node, or none, and nobody is above itself.
+/// Whether each node's parent is a node or none, and there are no cycles.
 fn is_forest(parents: &[Node]) -> bool {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -147,7 +147,7 @@ fn is_forest(parents: &[Node]) -> bool {
 }
 
 impl Heap {
-    /// What the index has, or what `compute` gives.
+    /// Loads a value from the index, or computes it.
     pub(super) fn kept_or<T>(
         &self,
         load: impl FnOnce(&Index) -> Option<T>,
@@ -232,15 +232,15 @@ impl Heap {
         (numbers.len() == OF_TOTAL * count).then(|| totals.collect())
     }
 
-    /// Keeps what was computed in the index of the snapshot. That nothing can be written is no error, for everything can
-    /// be computed again. Nothing is kept of a damaged snapshot.
+    /// Saves what was computed in the index of the snapshot. A failure to write is ignored, because
+    /// everything can be recomputed. Nothing is saved of a damaged snapshot.
     pub fn keep(&self) {
         let Some(kept) = &self.kept else { return };
         if !self.losses.is_clean() || !self.is_new.load(Ordering::Relaxed) {
             return;
         }
-        // Sums of classes are few, but to keep them later all would be written again, which takes longer than to find them.
-        // Who asked for components waited long enough.
+        // Class totals are small, but saving them later would rewrite the whole index, which takes longer
+        // than computing them now. A user who asked for components has waited long enough already.
         if self.dominators.get().is_some() && self.components.get().is_none() {
             self.class_totals();
         }
@@ -328,7 +328,7 @@ impl Heap {
                 ],
             );
         }
-        // A directory that is not ours or full, or an index that is too large: then there is none.
+        // If the directory is not ours or is full, or the index is too large, there is no index.
         let _ = sections.keep(&kept.store, &kept.subject);
     }
 }

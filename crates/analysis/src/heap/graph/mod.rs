@@ -1,19 +1,20 @@
-//! A snapshot as a graph: what every question of who holds what starts from.
+//! A snapshot as a graph, the basis of all questions about who holds what.
 //!
-//! Nodes 0 to n-1 are the blocks of the snapshot, by their numbers. After them come *holders* ([`Holders`]), a tree of
-//! what holds blocks from outside the heap; the last node is the root of all. So every algorithm treats roots like
-//! blocks: what a module alone holds is what its holder dominates.
+//! Nodes 0 to n-1 are the blocks of the snapshot, by number. After them come the *holders* ([`Holders`]), a
+//! tree of everything that holds blocks from outside the heap; the last node is the root of all. So every
+//! algorithm treats roots like blocks: what a module alone retains is what its holder dominates.
 //!
-//! Edges go from each block to the blocks its fields point to, in order of fields, one for each field. A suspended
-//! continuation also has edges to what its stack holds. Keys of ephemerons have none; their data have one from the
-//! ephemeron: it is what keeps them, while the keys are alive. A finaliser holds its function, and its value only if
-//! it is about to be called, or if nothing else holds it: then the collector keeps it for the finaliser.
+//! Edges lead from each block to the targets of its fields, in field order, one edge for each field. A
+//! suspended continuation also has edges to what its stack holds. Ephemeron keys have no edges; ephemeron
+//! data have one from the ephemeron, which keeps them alive while the keys are alive. A finaliser holds its
+//! function. It holds its value only if it is about to be called or if nothing else holds the value: then the
+//! collector keeps it for the finaliser.
 //!
-//! Blocks weigh their words with their header, and suspended continuations the stacks of their fibers too, which nothing
-//! else keeps; what is of 2^32 words or more weighs 2^32 - 1.
+//! The weight of a block is its size in words with the header. For a suspended continuation it includes the
+//! stacks of its fibers, which nothing else holds. Weights saturate at 2^32 - 1.
 //!
-//! Dominators, components and the like are computed when they are first asked for, and kept in an index file
-//! ([`Heap::keep`], [`IndexStore`]) if there may be one. The next time they are mapped from there.
+//! Dominators, components etc. are computed on first use and saved in an index file ([`Heap::keep`],
+//! [`IndexStore`]) if there is a store. Later they are mapped from there.
 
 mod build;
 mod classes;
@@ -48,12 +49,12 @@ pub use numbers::{ClassTotal, Held};
 pub use store::{IndexNews, IndexStore};
 pub use types::Types;
 
-/// Why a snapshot is no graph.
+/// Why a snapshot cannot be opened as a graph.
 #[derive(Debug)]
 pub enum HeapError {
-    /// It cannot be read.
+    /// The snapshot cannot be read.
     Snapshot(bactrian_snapshot::Error),
-    /// It has more blocks or pointers than can be numbered.
+    /// There are more blocks or pointers than can be numbered.
     Graph(bactrian_graph::Error),
 }
 
@@ -83,13 +84,13 @@ impl From<bactrian_graph::Error> for HeapError {
 /// How to open a heap.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Where the index of the snapshot is, and what is computed is kept; nothing is if this is none.
+    /// The store of the snapshot's index; with None, nothing is saved or loaded.
     pub indexes: Option<IndexStore>,
-    /// What the compiler knew of the program.
+    /// Types from the compiler.
     pub types: Option<Types>,
 }
 
-/// The class of what is not there.
+/// The class of nodes that do not exist.
 const NOTHING: &Class = &Class {
     kind: ClassKind::Unread,
     name: String::new(),
@@ -98,11 +99,11 @@ const NOTHING: &Class = &Class {
     type_name: None,
 };
 
-/// Where what is computed is kept.
+/// Where results are saved.
 struct Kept {
     store: IndexStore,
     subject: Subject,
-    /// The index that was there.
+    /// The existing index.
     index: Option<Index>,
 }
 
@@ -114,16 +115,16 @@ pub struct Heap {
     weights: Column<u32>,
     class_of: Column<u32>,
     classes: Vec<Class>,
-    /// If there are types; otherwise shapes are classes.
+    /// None if shapes and classes are the same, which is the case without types.
     shape_of: Option<Column<u32>>,
     shapes: Vec<Class>,
     shape_keys: Vec<ShapeKey>,
     known: Option<Known>,
     holders: Holders,
     census: Census,
-    /// Where things are kept; none if nothing is.
+    /// Where results are saved; None if they are not.
     kept: Option<Kept>,
-    /// Whether anything was computed that is not kept yet.
+    /// Whether anything was computed that is not saved yet.
     is_new: AtomicBool,
     cache: details::Cache,
     numbers: numbers::Numbers,
@@ -136,11 +137,11 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Opens the snapshot at `path`; `-` is standard input. `progress` is called with the share that is done.
+    /// Opens the snapshot at `path`; `-` is standard input. `progress` is called with the fraction done.
     ///
     /// # Errors
-    /// There is no such file, it is no snapshot, or its heap is too large. What is lost of a damaged file is no
-    /// error: see [`Heap::losses`].
+    /// If the file does not exist or is not a snapshot, or if its heap is too large. Losses of a damaged file
+    /// are not errors: see [`Heap::losses`].
     pub fn open(
         path: &Path,
         options: &OpenOptions,
@@ -149,7 +150,7 @@ impl Heap {
         let input = Input::open(path).map_err(bactrian_snapshot::Error::from)?;
         let snapshot = Snapshot::from_bytes(input)?;
         let types = options.types.as_ref();
-        // What comes through a pipe will hardly come again.
+        // Data from a pipe is unlikely to be opened again, so it gets no index.
         let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
         let store = options.indexes.as_ref().filter(|_| is_file);
         let subject = store.and_then(|store| {
@@ -170,18 +171,18 @@ impl Heap {
         Ok(Heap::of(snapshot, built, Known::found(types, typing), Some(kept)))
     }
 
-    /// The heap of a snapshot that is open already, without an index.
+    /// The heap of an open snapshot, without an index.
     ///
     /// # Errors
-    /// It is too large.
+    /// If it is too large.
     pub fn new(snapshot: Snapshot, progress: &mut dyn FnMut(f64)) -> Result<Heap, HeapError> {
         Heap::with_types(snapshot, None, progress)
     }
 
-    /// The same with types.
+    /// Likewise, with types.
     ///
     /// # Errors
-    /// It is too large.
+    /// If it is too large.
     pub fn with_types(
         snapshot: Snapshot,
         types: Option<&Types>,
@@ -228,7 +229,7 @@ impl Heap {
         &self.snapshot
     }
 
-    /// About how many bytes it takes with all that questions make it compute.
+    /// The approximate memory needed, in bytes, including everything that questions compute.
     pub fn memory_bytes(&self) -> u64 {
         const OF_NODE: u64 = 64;
         const OF_EDGE: u64 = 8;
@@ -236,22 +237,22 @@ impl Heap {
         nodes.saturating_mul(OF_NODE).saturating_add(edges.saturating_mul(OF_EDGE))
     }
 
-    /// What is missing or damaged in its file.
+    /// What is missing or damaged in the file.
     pub fn losses(&self) -> &Losses {
         &self.losses
     }
 
-    /// How many blocks there are: nodes below this number are blocks, the others holders.
+    /// The number of blocks: nodes below it are blocks, the others holders.
     pub fn blocks(&self) -> usize {
         self.graph.nodes() - self.holders.len()
     }
 
-    /// Blocks and holders with what they point to.
+    /// The graph of blocks and holders.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// What each node weighs: its words with its header, and those of the stacks that a continuation keeps.
+    /// The weight of each node: its words with the header, plus the stacks of a continuation.
     pub fn weights(&self) -> &[u32] {
         &self.weights
     }
@@ -266,12 +267,12 @@ impl Heap {
         &self.holders
     }
 
-    /// The classes of blocks there are.
+    /// All classes.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
 
-    /// The class of each node, as a place in [`Heap::classes`].
+    /// The class of each node, as an index into [`Heap::classes`].
     pub fn class_of(&self) -> &[u32] {
         &self.class_of
     }
@@ -282,23 +283,24 @@ impl Heap {
         class.and_then(|class| self.classes.get(*class as usize)).unwrap_or(NOTHING)
     }
 
-    /// Classes told apart further, so that the blocks of each are of one kind: without types, the classes themselves.
+    /// All shapes. Shapes refine classes, so that all blocks of a shape are of one kind; without types they
+    /// are the classes.
     pub fn shapes(&self) -> &[Class] {
         &self.shapes
     }
 
-    /// The shape of each node, as a place in [`Heap::shapes`].
+    /// The shape of each node, as an index into [`Heap::shapes`].
     pub fn shape_of(&self) -> &[u32] {
         self.shape_of.as_deref().unwrap_or(&self.class_of)
     }
 
-    /// What kind of block a node is, whatever its type.
+    /// The kind of a node's block, whatever its type.
     pub fn kind(&self, node: Node) -> ClassKind {
         let shape = self.shape_of().get(node as usize);
         shape.and_then(|shape| self.shapes.get(*shape as usize)).unwrap_or(NOTHING).kind
     }
 
-    /// The tree of dominators from the root of all, and the words that each node retains.
+    /// The dominator tree from the root of all, and each node's retained size in words.
     pub fn dominators(&self) -> &Dominators {
         self.dominators.get_or_init(|| {
             let compute = || bactrian_graph::dominators(&self.graph, self.root(), &self.weights);
@@ -306,12 +308,12 @@ impl Heap {
         })
     }
 
-    /// The nodes that each node dominates immediately.
+    /// The children of each node in the dominator tree.
     pub fn dominator_tree(&self) -> &Tree {
         self.dominator_tree.get_or_init(|| Tree::of(&self.dominators().parent))
     }
 
-    /// Nodes that reach each other.
+    /// The strongly connected components.
     pub fn components(&self) -> &Components {
         self.components.get_or_init(|| {
             let compute = || bactrian_graph::components(&self.graph, self.root());
@@ -319,7 +321,8 @@ impl Heap {
         })
     }
 
-    /// The fair share of each node in words: its own, and of what it points to a part for each edge to it.
+    /// The fair share of each node in words: its own words, plus a part of each target's share for each edge
+    /// to it.
     pub fn shares(&self) -> &[f64] {
         self.shares.get_or_init(|| {
             let compute = || {
@@ -330,7 +333,7 @@ impl Heap {
         })
     }
 
-    /// For each node the one before it on a shortest path from the root of all.
+    /// For each node its predecessor on a shortest path from the root of all.
     pub fn shortest(&self) -> &[Node] {
         self.shortest.get_or_init(|| {
             let compute = || bactrian_graph::shortest(&self.graph, self.root()).into();
@@ -338,19 +341,19 @@ impl Heap {
         })
     }
 
-    /// The graph with all edges turned round: who points to a node.
+    /// The graph with all edges reversed.
     pub fn reversed(&self) -> &Graph {
         self.reversed.get_or_init(|| {
             self.kept_or(|index| self.load_reversed(index), || self.graph.reversed())
         })
     }
 
-    /// Words of all blocks that can be reached from the root of all.
+    /// The words of all reachable blocks.
     pub fn reached_words(&self) -> u64 {
         self.dominators().retained.last().copied().unwrap_or(0)
     }
 
-    /// Blocks that nothing holds, if something was asked for already that tells.
+    /// The number of unreachable blocks, if something that determines it was computed already.
     pub fn unreached_if_known(&self) -> Option<u64> {
         let count = || self.dominators.get().map(|dominators| self.count_unreached(dominators));
         self.numbers.unreached().or_else(count)

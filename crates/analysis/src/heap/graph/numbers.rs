@@ -1,5 +1,5 @@
-//! Sums that tables show: what holders hold, and what classes have. They are few, cost passes over the whole graph,
-//! and are kept, so that a table that was shown before is shown at once.
+//! Sums shown in tables: what holders hold, and class totals. They are small, but need passes over the whole
+//! graph. They are saved, so that a table that was shown before is available at once.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -11,34 +11,35 @@ use bactrian_graph::{Dominators, NONE, Node};
 use super::Heap;
 use super::index::{Index, Kind};
 
-/// Blocks that are visited one by one to know what a holder reaches, before the passes for many at once.
+/// The most blocks visited one by one for a holder's reachable size, before falling back to passes for many
+/// holders at once.
 const FEW: usize = 1 << 14;
 
-/// What a holder holds, in words.
+/// The sizes of a holder, in words.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
-    /// Blocks that it, or what is below it in the tree, points to.
+    /// Blocks to which the holder or its descendants in the tree of holders point.
     pub shallow: u64,
-    /// All that can be reached from it; none if that was not computed.
+    /// Everything reachable from it; None if not computed.
     pub reached: Option<u64>,
-    /// What can be reached only through it.
+    /// Its retained size: everything reachable only through it.
     pub retained: u64,
     /// Its fair share.
     pub share: f64,
 }
 
-/// What a class of blocks has.
+/// The totals of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassTotal {
-    /// Its blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Their words with headers.
+    /// Their words, with headers.
     pub words: u64,
-    /// What they retain: the sum over those that no block of the same class dominates.
+    /// Their retained size: the sum over the blocks that no other block of the class dominates.
     pub retained: u64,
 }
 
-/// What was computed so far.
+/// The sums computed so far.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub held: Mutex<Option<HeldNumbers>>,
@@ -46,7 +47,7 @@ pub(super) struct Numbers {
     pub tags: OnceLock<Vec<ClassTotal>>,
 }
 
-/// What each holder holds, in the order of their nodes.
+/// The sizes of all holders, in node order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HeldNumbers {
     pub held: Vec<Held>,
@@ -54,8 +55,8 @@ pub(super) struct HeldNumbers {
 }
 
 impl Numbers {
-    /// How many blocks nothing holds, if that is known. Nobody waits for it while it is computed: that may take long, and others
-    /// only want to mention it.
+    /// The number of unreachable blocks, if known. Does not wait for a running computation, which may take
+    /// long: callers only want to mention the number.
     pub fn unreached(&self) -> Option<u64> {
         match self.held.try_lock() {
             Ok(held) => held.as_ref().map(|held| held.unreached),
@@ -68,8 +69,8 @@ impl Numbers {
 }
 
 impl Heap {
-    /// What holders hold, in the order of [`Heap::holders`]. What is reached is computed for those that `wanted`
-    /// names, and known of some others.
+    /// The sizes of holders, in the order of [`Heap::holders`]. The reachable size is computed for the
+    /// holders in `wanted`, and may be known for others.
     pub fn held(&self, wanted: &[Node]) -> Vec<Held> {
         let mut numbers = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = numbers.get_or_insert_with(|| {
@@ -97,7 +98,7 @@ impl Heap {
         numbers.held.clone()
     }
 
-    /// Blocks that nothing holds: there are none in a sound snapshot.
+    /// The number of unreachable blocks; an intact snapshot has none.
     pub fn unreached(&self) -> u64 {
         self.numbers.unreached().unwrap_or_else(|| self.count_unreached(self.dominators()))
     }
@@ -108,8 +109,8 @@ impl Heap {
     }
 
     fn first_numbers(&self) -> HeldNumbers {
-        // Neither needs the other, and both are passes over the whole graph on one processor. Not with rayon: who waits
-        // there does other work, and that could ask for the same.
+        // These are independent, single-threaded passes over the whole graph. Threads instead of rayon: a
+        // waiting rayon worker runs other jobs, which could request the same computation.
         let (dominators, shares) = thread::scope(|scope| {
             let shares = scope.spawn(|| self.shares());
             (self.dominators(), shares.join().unwrap_or_else(|_| self.shares()))
@@ -129,7 +130,7 @@ impl Heap {
         HeldNumbers { held, unreached: self.count_unreached(dominators) }
     }
 
-    /// Words of the blocks that a holder, or one below it, points to, each counted once.
+    /// The words of the blocks to which a holder or its descendants point, each counted once.
     pub(in crate::heap) fn shallow(&self, holder: Node) -> u64 {
         let (blocks, weights) = (self.blocks() as Node, self.weights());
         let mut seen = HashSet::new();
@@ -147,7 +148,7 @@ impl Heap {
         words
     }
 
-    /// Words that can be reached from a node, if they are few.
+    /// The words reachable from a node, if there are only few blocks.
     fn reached_by_few(&self, node: Node) -> Option<u64> {
         let mut seen = HashSet::from([node]);
         let mut waiting = vec![node];
@@ -163,7 +164,7 @@ impl Heap {
         Some(words)
     }
 
-    /// What each class has, in the order of [`Heap::classes`].
+    /// The totals of each class, in the order of [`Heap::classes`].
     pub fn class_totals(&self) -> &[ClassTotal] {
         let count = self.classes().len();
         self.numbers.classes.get_or_init(|| {
@@ -174,7 +175,7 @@ impl Heap {
         })
     }
 
-    /// What each tag has, from 0 to 255; what could not be read has none.
+    /// The totals of each tag from 0 to 255; unreadable blocks have no tag.
     pub fn tag_totals(&self) -> &[ClassTotal] {
         self.numbers.tags.get_or_init(|| {
             let load = |index: &Index| self.load_totals(index, Kind::TagTotals, 256);
@@ -189,7 +190,7 @@ impl Heap {
         })
     }
 
-    /// What each of `count` groups of blocks has. A node whose group is too high a number is in none.
+    /// The totals of each of `count` groups. Nodes with a higher group number are in no group.
     pub(crate) fn totals_by(&self, count: usize, group: impl Fn(Node) -> u32) -> Vec<ClassTotal> {
         let mut totals = vec![ClassTotal::default(); count];
         let blocks = self.blocks() as Node;
@@ -207,8 +208,8 @@ impl Heap {
         totals
     }
 
-    /// Visits those blocks of each of `count` groups that no other of the same group dominates. A node whose group is too
-    /// high a number is in none.
+    /// Visits the blocks of each of `count` groups that no other block of the same group dominates. Nodes
+    /// with a higher group number are in no group.
     pub(crate) fn each_topmost(
         &self,
         count: usize,
@@ -218,7 +219,7 @@ impl Heap {
         let blocks = self.blocks() as Node;
         let tree = self.dominator_tree();
         let mut on_the_way = vec![0_u32; count];
-        // Nodes whose children are visited, with the place of the next child.
+        // The path of nodes whose children are being visited, with the index of the next child.
         let mut way: Vec<(Node, u32)> = vec![(self.root(), 0)];
         while let Some((node, next)) = way.last_mut() {
             let node = *node;
@@ -238,7 +239,7 @@ impl Heap {
                 if on_the_way[at] == 0 {
                     visit(at, child);
                 }
-                // Most have no children, and need not be on the way.
+                // Most nodes have no children and need not be pushed.
                 if tree.children(child).is_empty() {
                     continue;
                 }

@@ -1,12 +1,12 @@
-//! Where indexes are kept: one directory for those of all snapshots, with a bound on their total size.
+//! The index store: one directory for the indexes of all snapshots, with a limit on their total size.
 //!
-//! The name of an index says what it is of, so that it is found wherever the snapshot lies. Only this user may be able to
-//! change the directory (crates/private); otherwise nothing is kept, and nothing is read.
+//! The name of an index identifies its snapshot, so it is found wherever the snapshot's file is. The
+//! directory must be writable by this user only (crates/private); otherwise nothing is saved or read.
 //!
-//! Several processes may use it at the same time, without locks. An index appears whole, by a rename, and is never
-//! written to. Removing one does no harm to a process that has it mapped. Two processes that make room at the same time
-//! remove the same files: the least recently used first, by the time of modification, which is set on each use. What a
-//! killed writer leaves has a name of its own and is removed when it is old.
+//! Several processes may use the store at the same time, without locks. An index appears complete, by a
+//! rename, and is never modified. Removing an index does not harm processes that have it mapped. Processes
+//! that make room at the same time remove the same files: in LRU order by modification time, which is updated
+//! on each use. A killed writer leaves a file with a distinct name, which is removed when it is old.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -17,33 +17,33 @@ use std::time::{Duration, SystemTime};
 use bactrian_graph::MappedFile;
 use bactrian_private::{FileFacts, PartialFile, PrivateFolder};
 
-/// How names of indexes end.
+/// The suffix of index files.
 const SUFFIX: &str = ".index";
-/// A file that is being written is abandoned if nothing was added to it for so long.
+/// A partial file is abandoned if nothing was written to it for this long.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// What became of an index that was to be kept.
+/// The outcome of saving an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexNews<'a> {
     /// It was written.
     Written {
-        /// Where indexes are.
+        /// The store's directory.
         directory: &'a Path,
-        /// Its size.
+        /// Its size, in bytes.
         bytes: u64,
     },
-    /// It was not written, for it is larger than all indexes may be together.
+    /// It was not written, because it exceeds the limit for all indexes together.
     TooLarge {
-        /// Its size.
+        /// Its size, in bytes.
         bytes: u64,
-        /// How large they may be.
+        /// The limit, in bytes.
         limit: u64,
     },
 }
 
 type Announce = Arc<dyn Fn(IndexNews<'_>) + Send + Sync>;
 
-/// A directory of indexes, with a bound on their total size.
+/// A directory of indexes with a limit on their total size.
 #[derive(Clone)]
 pub struct IndexStore {
     directory: PathBuf,
@@ -52,12 +52,12 @@ pub struct IndexStore {
 }
 
 impl IndexStore {
-    /// The indexes in `directory`, which is made when it is needed: at most `limit` bytes together.
+    /// A store in `directory`, which is created when needed, with at most `limit` bytes.
     pub fn new(directory: impl Into<PathBuf>, limit: u64) -> IndexStore {
         IndexStore { directory: directory.into(), limit, announce: None }
     }
 
-    /// Calls `announce` with what became of each index that was to be kept.
+    /// Calls `announce` with the outcome of each save.
     #[must_use]
     pub fn announcing(
         self,
@@ -72,16 +72,16 @@ impl IndexStore {
         }
     }
 
-    /// The index of this name, if there is one; it counts as used now.
+    /// Finds the index with this name and marks it as used.
     pub(super) fn find(&self, name: &str) -> Option<MappedFile> {
         let file = PrivateFolder::open(&self.directory).ok()?.find(&file_name(name)).ok()?;
-        // If that is not possible, it is removed sooner.
+        // If that fails, the index is merely removed earlier.
         let _ = file.set_modified(SystemTime::now());
         MappedFile::new(&file).ok()
     }
 
-    /// Writes an index of so many bytes, in the place of the one of this name, after making room for it. One that is
-    /// larger than the bound is not written.
+    /// Writes an index of `bytes` bytes after making room for it, replacing the one with this name. An index
+    /// larger than the limit is not written.
     pub(super) fn put(
         &self,
         name: &str,
@@ -98,7 +98,7 @@ impl IndexStore {
         let mut out = BufWriter::new(directory.new_file(0o600)?);
         write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)?.persist(&name)?;
-        // Others may have written in the meantime.
+        // Other processes may have written in the meantime.
         trim(&directory, self.limit, None)?;
         self.announce(IndexNews::Written { directory: &self.directory, bytes });
         Ok(())
@@ -119,9 +119,9 @@ fn file_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }
 
-/// Removes the least recently used indexes until the others have at most `limit` bytes together; `spared` stays and
-/// is not counted, for it is about to be replaced. Files that are being written count and stay, unless they are
-/// abandoned.
+/// Removes the least recently used indexes until the others have at most `limit` bytes together. `spared`
+/// stays and does not count, because it is about to be replaced. Partial files count and stay, unless they
+/// are abandoned.
 fn trim(directory: &PrivateFolder, limit: u64, spared: Option<&str>) -> io::Result<()> {
     let mut indexes = Vec::new();
     let mut total = 0u64;
@@ -161,7 +161,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// A store of 100 bytes in a folder that is removed at the end.
+    /// A store with a limit of 100 bytes, in a directory that is removed at the end.
     fn store() -> (tempfile::TempDir, IndexStore) {
         let folder = tempfile::tempdir().expect("room");
         let store = IndexStore::new(folder.path().join("cache/indexes"), 100);
@@ -172,7 +172,7 @@ mod tests {
         store.put(name, bytes as u64, |out| out.write_all(&vec![7; bytes]))
     }
 
-    /// The names that are there, in order.
+    /// The file names in the store, sorted.
     fn names(store: &IndexStore) -> Vec<String> {
         let entries = fs::read_dir(&store.directory).expect("a directory");
         let name = |entry: io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
@@ -213,7 +213,7 @@ mod tests {
             put(&store, name, 30).expect("room");
             set_age(&store, &format!("{name}.index"), age * MINUTE);
         }
-        // The oldest is used once more.
+        // Using the oldest index makes it the most recent.
         let mapped = store.find("b").expect("it was put there");
         put(&store, "d", 40).expect("room after one is removed");
         assert_eq!(names(&store), ["b.index", "c.index", "d.index"]);
@@ -259,13 +259,13 @@ mod tests {
         }
         set(0o755).expect("it is ours");
         assert!(store.find("a").is_some());
-        // A symbolic link in its place, to a directory of ours.
+        // A symbolic link to our own directory is refused.
         let link = folder.path().join("link");
         symlink(&store.directory, &link).expect("room");
         let linked = IndexStore::new(link, 100);
         assert!(linked.find("a").is_none());
         assert!(put(&linked, "b", 10).is_err());
-        // One of another user's. Only root can try.
+        // A directory of another user is refused. Only root can test this.
         if geteuid().is_root() {
             chown(&store.directory, Some(12345), None).expect("root may");
             assert!(store.find("a").is_none());
@@ -295,7 +295,7 @@ mod tests {
         fs::create_dir(store.directory.join("c.index")).expect("room");
         assert!(store.find("c").is_none());
         assert!(put(&store, "c", 10).is_err());
-        // A link is replaced, and what it points to is not touched.
+        // A link is replaced; its target is not modified.
         put(&store, "b", 20).expect("room");
         assert_eq!(fs::read(folder.path().join("elsewhere")).expect("it is there"), [7; 10]);
         assert_eq!(names(&store), ["a.index", "b.index", "c.index"]);
@@ -309,7 +309,7 @@ mod tests {
             fs::write(store.directory.join(name), [0; 45]).expect("room");
             set_age(&store, name, age * MINUTE);
         }
-        // What is being written counts; what is not ours stays.
+        // Partial files count; foreign files stay.
         put(&store, "b", 50).expect("room");
         assert_eq!(names(&store), ["1-0-1.partial", "b.index", "notes.txt"]);
     }
@@ -352,7 +352,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..100 {
                         let name = format!("{}", (writer + round) % 5);
-                        // Others may have taken away what was to be removed, or the directory's room.
+                        // Other threads may have removed the index, or used up the space.
                         put(store, &name, 40).expect("room");
                         if let Some(found) = store.find(&name) {
                             assert_eq!(found.bytes(), [7; 40]);

@@ -1,9 +1,9 @@
-//! Types of blocks, if there is a table of what the compiler knew.
+//! Types of blocks, if there is a type table from the compiler.
 //!
-//! Every block has a *shape*, which says what kind of block it is, and a *class*, which is what people are shown. Without
-//! types both are the same. With them, the class of a block is its type, whatever it looks like: a list is one class, and
-//! so is a variant with all its constructors. A closure is still counted by its function, because that says more
-//! than its type.
+//! Every block has a *shape*, which says what kind of block it is, and a *class*, which is what users see.
+//! Without types they are the same. With types, the class of a block is its type, whatever its shape: all
+//! cells of a list are one class, and so is a variant with all its constructors. A closure is still
+//! classified by its function, which says more than its type.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -17,7 +17,7 @@ use super::Heap;
 use super::classes::{Class, ClassKind, Classifier, HOLDER, UNREAD};
 use super::index::{Index, Kind};
 
-/// A table of types that heaps can be opened with.
+/// A type table with which heaps can be opened.
 #[derive(Clone, Debug)]
 pub struct Types {
     table: Arc<Table>,
@@ -25,11 +25,11 @@ pub struct Types {
 }
 
 impl Types {
-    /// What heaps are to be opened with.
+    /// Prepares a table.
     pub fn new(table: Table) -> Types {
         let mut hasher = DefaultHasher::new();
         hasher.write(&table.to_bytes());
-        // No table has the digest of none.
+        // 0 means no table.
         Types { table: Arc::new(table), digest: hasher.finish().max(1) }
     }
 
@@ -38,16 +38,16 @@ impl Types {
         &self.table
     }
 
-    /// What tells it from other tables.
+    /// Identifies the table.
     pub(super) fn digest(&self) -> u64 {
         self.digest
     }
 }
 
-/// Stands for no type.
+/// Marks a missing type.
 pub(super) const NO_TYPE: u32 = u32::MAX;
 
-/// What the blocks of a shape have in common: the number that headers and tables give, and the type.
+/// What the blocks of a shape have in common: the class number from headers and tables, and the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ShapeKey {
     pub number: u32,
@@ -57,14 +57,14 @@ pub(super) struct ShapeKey {
 /// Classes and shapes of nodes.
 pub(super) struct Sorted {
     pub class_of: Vec<u32>,
-    /// If there are types; otherwise shapes are classes.
+    /// None if shapes and classes are the same, which is the case without types.
     pub shape_of: Option<Vec<u32>>,
     pub keys: Vec<ShapeKey>,
 }
 
 impl Sorted {
-    /// `of` says which of `numbers` each node has; the last one is the first holder. `plain` gives the class with a number
-    /// as headers and tables tell it.
+    /// `of` has for each node the index into `numbers`; its last element is the first holder's. `plain`
+    /// returns the class with a number, as headers and tables determine it.
     pub fn new(
         of: Vec<u32>,
         numbers: &[u32],
@@ -81,7 +81,7 @@ impl Sorted {
         Sorted { class_of, shape_of: Some(shape_of), keys }
     }
 
-    /// Adds holders, which are all alike, up to so many nodes.
+    /// Adds holders, which all have the same class, up to this number of nodes.
     pub fn resize(&mut self, nodes: usize) {
         for column in [Some(&mut self.class_of), self.shape_of.as_mut()].into_iter().flatten() {
             let last = column.last().copied().unwrap_or(0);
@@ -90,7 +90,7 @@ impl Sorted {
     }
 }
 
-/// Tells blocks of different types apart.
+/// Splits shapes by type.
 fn by_type(mut of: Vec<u32>, numbers: &[u32], typing: &Typing) -> (Vec<u32>, Vec<ShapeKey>) {
     let mut keys: Vec<ShapeKey> = Vec::new();
     let mut known: HashMap<ShapeKey, u32> = HashMap::new();
@@ -102,7 +102,7 @@ fn by_type(mut of: Vec<u32>, numbers: &[u32], typing: &Typing) -> (Vec<u32>, Vec
         let is_typed =
             is_type.get(found.index()) == Some(&true) && ![UNREAD, HOLDER].contains(&number);
         let key = ShapeKey { number, of: if is_typed { found.0 } else { NO_TYPE } };
-        // Neighbours are often alike.
+        // Consecutive blocks often have the same shape.
         let shape = match last {
             Some((last, shape)) if last == key => shape,
             _ => *known.entry(key).or_insert_with(|| {
@@ -116,7 +116,7 @@ fn by_type(mut of: Vec<u32>, numbers: &[u32], typing: &Typing) -> (Vec<u32>, Vec
     (of, keys)
 }
 
-/// Classes and shapes with their names, and the class that each shape belongs to.
+/// Classes and shapes with their names, and the class of each shape.
 pub(super) struct Named {
     pub classes: Vec<Class>,
     pub shapes: Vec<Class>,
@@ -124,7 +124,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Those of a snapshot's blocks.
+    /// For the blocks of a snapshot.
     pub fn of_snapshot(
         snapshot: &Snapshot,
         keys: &[ShapeKey],
@@ -135,7 +135,7 @@ impl Named {
         Named::new(keys, |number| classifier.class(number), types)
     }
 
-    /// `plain` gives the class with each number as headers and tables tell it.
+    /// `plain` returns the class with a number, as headers and tables determine it.
     pub fn new(
         keys: &[ShapeKey],
         plain: impl Fn(u32) -> Class,
@@ -169,7 +169,7 @@ impl Named {
             let number = *known.entry(whole).or_insert(next);
             match named.classes.get_mut(number as usize) {
                 None => named.classes.push(class),
-                // Closures of one function may have several types, or some none.
+                // Closures of one function may have different types, or none.
                 Some(known) if known.type_name != class.type_name => known.type_name = None,
                 Some(_) => {}
             }
@@ -184,18 +184,18 @@ impl Named {
 pub(super) struct Known {
     pub types: Types,
     pub overview: Overview,
-    /// What is known of each block, when it is asked for or was computed.
+    /// The types of all blocks, computed or loaded on first use.
     pub typing: OnceLock<Typing>,
 }
 
 impl Known {
-    /// What was found just now.
+    /// From a new inference.
     pub fn found(types: Option<&Types>, typing: Option<Typing>) -> Option<Known> {
         let (types, typing) = types.cloned().zip(typing)?;
         Some(Known { types, overview: typing.overview(), typing: typing.into() })
     }
 
-    /// What was kept.
+    /// From an index.
     pub fn kept(types: Option<&Types>, overview: Option<Overview>) -> Option<Known> {
         let (types, overview) = types.cloned().zip(overview)?;
         Some(Known { types, overview, typing: OnceLock::new() })
@@ -203,22 +203,22 @@ impl Known {
 }
 
 impl Heap {
-    /// How well blocks are known; none if the heap was opened without types.
+    /// How much of the heap has known types; None if it was opened without types.
     pub fn coverage(&self) -> Option<&Coverage> {
         self.known.as_ref().map(|known| &known.overview.coverage)
     }
 
-    /// What became of the program's modules; none of them if the heap was opened without types.
+    /// The status of the program's modules; empty if the heap was opened without types.
     pub fn units(&self) -> &[UnitStanding] {
         self.known.as_ref().map_or(&[], |known| &known.overview.units)
     }
 
-    /// The table that types come from.
+    /// The type table.
     pub fn table(&self) -> Option<&Table> {
         self.known.as_ref().map(|known| known.types.table())
     }
 
-    /// What is known of each block; none if the heap was opened without types.
+    /// The types of all blocks; None if the heap was opened without types.
     pub fn typing(&self) -> Option<&Typing> {
         let known = self.known.as_ref()?;
         Some(known.typing.get_or_init(|| {
@@ -227,7 +227,7 @@ impl Heap {
         }))
     }
 
-    /// Whether a block's contents say what it is made with, and not its tag: so it is of exceptions and polymorphic
+    /// Whether a block's contents, not its tag, determine its constructor: so for exceptions and polymorphic
     /// variants. Blocks of one shape may then have different fields.
     pub fn contents_decide(&self, block: u32) -> bool {
         let declaration = self.type_class(block).and_then(|(_, of)| of.declaration);
@@ -238,7 +238,7 @@ impl Heap {
         })
     }
 
-    /// The type of a block, if it is known.
+    /// The type of a block, if known.
     pub fn type_class(&self, block: u32) -> Option<(ClassId, &TypeClass)> {
         let known = self.known.as_ref()?;
         let shape = self.shape_of().get(block as usize)?;
@@ -247,7 +247,7 @@ impl Heap {
     }
 }
 
-/// What an index has of each block.
+/// Loads the types of all blocks from an index.
 fn load(index: &Index, overview: &Overview, blocks: usize) -> Option<Typing> {
     let classes = index.column::<u32>(Kind::TypeOf)?;
     let categories = index.column::<u8>(Kind::Categories)?;

@@ -1,7 +1,7 @@
 //! Why something is alive: shortest paths from roots.
 //!
-//! To one block ([`paths`]): the shortest path from each root that reaches it, paths that look alike in one row. To all
-//! blocks of a class ([`class_paths`]): one shortest path to each, merged as a tree.
+//! To one block ([`paths`]): the shortest path from each root that reaches it, with similar paths in one row.
+//! To all blocks of a class ([`class_paths`]): one shortest path to each block, merged as a tree.
 
 mod shapes;
 pub(super) mod steps;
@@ -17,11 +17,11 @@ use super::{Heap, WORD};
 pub use shapes::{ClassPaths, PathsShape, ShapeMembers, ShapeRow, ShapesLeftOut, class_paths};
 use steps::{Step, steps};
 
-/// Paths that are looked at: more roots than anybody reads about.
+/// The most paths examined: more roots than anybody reads about.
 const MOST_PATHS: usize = 10_000;
-/// Steps of all these paths together.
+/// The most steps of all these paths together.
 const MOST_STEPS: usize = 4_000_000;
-/// Steps of a path that are told, where those that repeat count as one.
+/// The most steps listed for a path, where repeated steps count as one.
 const MOST_TOLD: usize = 200;
 
 /// Paths from roots to one block.
@@ -63,7 +63,7 @@ pub struct PathStep {
     pub times: u64,
 }
 
-/// Steps of one kind that follow each other.
+/// Consecutive steps of one kind.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     node: Node,
@@ -74,7 +74,7 @@ struct Run {
     times: u64,
 }
 
-/// What two paths must have in common to be alike; of roots, which one.
+/// What similar paths have in common; for roots, the root itself.
 pub(super) type Shape = Vec<(Step, u32)>;
 
 /// Finds the shortest path from each root to a block.
@@ -131,7 +131,7 @@ fn from_roots(heap: &Heap, target: Node) -> (Vec<Vec<Node>>, bool) {
     (paths, false)
 }
 
-/// Paths with steps that repeat drawn together.
+/// The paths with repeated steps merged.
 fn runs(heap: &Heap, paths: &[Vec<Node>]) -> Vec<Vec<Run>> {
     let pairs: Vec<(Node, Node)> =
         paths.iter().flat_map(|path| path.windows(2).map(|pair| (pair[0], pair[1]))).collect();
@@ -167,7 +167,7 @@ fn runs(heap: &Heap, paths: &[Vec<Node>]) -> Vec<Vec<Run>> {
     paths.iter().map(runs_of).collect()
 }
 
-/// Steps as people read them; of very many the first and the last.
+/// Steps for people; of very long paths the first and the last.
 fn told(heap: &Heap, runs: &[Run]) -> Vec<PathStep> {
     let tell = |run: &Run| PathStep {
         node: run.node,
@@ -194,14 +194,14 @@ fn told(heap: &Heap, runs: &[Run]) -> Vec<PathStep> {
     }
 }
 
-/// A path between two blocks as people read it, with what makes it like others.
+/// A path between two blocks for people, with its shape.
 pub(super) fn told_path(heap: &Heap, paths: &[Vec<Node>]) -> Vec<(Vec<PathStep>, Shape)> {
     let all = runs(heap, paths);
     let shape = |runs: &[Run]| runs.iter().map(|run| (run.step.shape(), run.class)).collect();
     all.iter().map(|runs| (told(heap, runs), shape(runs))).collect()
 }
 
-/// Bytes of a node.
+/// The bytes of a node.
 fn bytes(heap: &Heap, node: Node) -> u64 {
     u64::from(heap.weights().get(node as usize).copied().unwrap_or(0)) * WORD
 }

@@ -1,11 +1,11 @@
 //! Shortest paths to all blocks of a class, merged as a tree of shapes.
 //!
-//! Each block has one shortest path, in the tree of a breadth-first search from the roots. Two blocks have the same
-//! shape if the nodes before them have, they are held in the same way, and are of the same class. A class that is on the
-//! path already is not put there again: what repeats, as lists, trees and formulas do, is one row. Finalisers with one
-//! function are one root.
+//! Each block has one shortest path, in the tree of a breadth-first search from the roots. Two blocks have
+//! the same shape if their predecessors do, they are held through the same field, and they are of the same
+//! class. A class that is on the path already is not added again: repetitions, as in lists, trees and
+//! formulas, are one row. Finalisers with one function are one root.
 //!
-//! Every path that is told ends at the class, however few levels were asked for: what is between is left out.
+//! Every listed path ends at the class, however few levels were requested: the levels in between are omitted.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -19,23 +19,23 @@ use super::bytes;
 use super::steps::{Labels, Step};
 use crate::heap::{Heap, Holder, NodeLine};
 
-/// Shapes that are told apart. A heap that has more of them is told as far as they reach.
+/// The most shapes that are distinguished; further shapes are merged into those above them.
 const MOST_SHAPES: usize = 1 << 20;
-/// Levels that are told at most.
+/// The most levels listed.
 const MOST_LEVELS: usize = 60;
 
-/// How much of the tree is told.
+/// The requested part of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathsShape {
-    /// Levels.
+    /// The number of levels.
     pub depth: usize,
-    /// Rows at each place; 0 for all.
+    /// The most rows below each row; 0 for all.
     pub limit: usize,
-    /// Leave out rows that lead to less than this part of the class's bytes.
+    /// Omit rows that lead to less than this fraction of the class's bytes.
     pub min_share: f64,
-    /// No more rows are told in all.
+    /// The most rows in total.
     pub most_rows: usize,
-    /// Tell the blocks of one row, too: of the row that has this one.
+    /// Also list the blocks of one row: the row that contains this node.
     pub members_of: Option<Node>,
 }
 
@@ -147,10 +147,10 @@ pub fn class_paths(heap: &Heap, classes: &[u32], question: &PathsShape) -> Class
 
 struct Shape {
     above: u32,
-    /// How many are above it.
+    /// The number of its ancestors.
     depth: u32,
     step: Step,
-    /// One of those that hold them.
+    /// An example of the nodes that hold them.
     from: Node,
     class: u32,
     node: Node,
@@ -165,7 +165,7 @@ struct Merging<'a> {
     heap: &'a Heap,
     before: &'a [Node],
     labels: &'a Labels,
-    /// The first is that of the root of all. Each comes after the one above it.
+    /// The first is that of the root of all. Each comes after its parent.
     shapes: Vec<Shape>,
     known: HashMap<(u32, Step, u32), u32>,
     of: Vec<u32>,
@@ -194,7 +194,7 @@ impl<'a> Merging<'a> {
         Merging { heap, before, labels, shapes, known: HashMap::new(), of, way: Vec::new() }
     }
 
-    /// The shape of a node; none if no root reaches it.
+    /// The shape of a node; None if it is unreachable.
     fn shape_of(&mut self, node: Node) -> Option<u32> {
         let mut at = node;
         while *self.of.get(at as usize)? == u32::MAX {
@@ -215,7 +215,7 @@ impl<'a> Merging<'a> {
         Some(shape)
     }
 
-    /// The shape of a node that is held by one of this shape.
+    /// The shape of a node that is held by a node of this shape.
     fn below(&mut self, above: u32, from: Node, node: Node) -> u32 {
         if self.heap.holders().get(node).is_some_and(Holder::is_one_finaliser) {
             return above;
@@ -252,8 +252,8 @@ impl<'a> Merging<'a> {
         found
     }
 
-    /// The shape of that class which is on the path already. What is deeper than is told counts to the one above, so that
-    /// paths are short, and so do too many shapes.
+    /// The ancestor with the same class, if there is one. Shapes that are too deep, and those beyond the
+    /// limit, are merged into their parent, so that paths stay short.
     fn repeated(&mut self, above: u32, class: u32) -> Option<u32> {
         let mut at = above;
         while at != 0 {
@@ -268,7 +268,7 @@ impl<'a> Merging<'a> {
         (is_too_deep || self.shapes.len() >= MOST_SHAPES).then_some(above)
     }
 
-    /// The nodes that are of one shape with this one; none if no path leads over it.
+    /// The nodes with the same shape as this one; None if no path leads through it.
     fn members(&self, node: Node, limit: usize) -> Option<ShapeMembers> {
         let shape = *self.of.get(node as usize)?;
         if shape == u32::MAX || shape == 0 {
@@ -294,7 +294,7 @@ impl<'a> Merging<'a> {
 }
 
 struct Telling<'a> {
-    /// How many more rows may be told.
+    /// How many more rows may be listed.
     room: Cell<usize>,
     heap: &'a Heap,
     shapes: &'a [Shape],
@@ -318,7 +318,7 @@ impl<'a> Telling<'a> {
         Telling { heap, shapes, question, below, least, room }
     }
 
-    /// Rows below a shape. Levels are bounded by [`MOST_LEVELS`].
+    /// The rows below a shape. [`MOST_LEVELS`] bounds the recursion.
     fn rows(&self, above: u32, level: usize) -> (Vec<ShapeRow>, ShapesLeftOut) {
         let mut below = self.below[above as usize].clone();
         below.retain(|&at| self.shapes[at as usize].blocks > 0);
@@ -327,7 +327,7 @@ impl<'a> Telling<'a> {
             below.partition_point(|&at| self.shapes[at as usize].bytes as f64 >= self.least);
         let most = if self.question.limit == 0 { usize::MAX } else { self.question.limit };
         let most = most.min(self.room.get());
-        // What leads to the class must be seen to do so.
+        // A row that is not of the class itself needs at least one row below it.
         let least = usize::from(self.shapes[above as usize].here == 0);
         if level >= self.question.depth.min(MOST_LEVELS) {
             return self.further_down(&below, least.min(most));
@@ -343,7 +343,8 @@ impl<'a> Telling<'a> {
         ShapesLeftOut { rows: rest.len() as u64, bytes }
     }
 
-    /// The class itself where the largest of these lead to, if one row is wanted: there are too many levels to tell all.
+    /// The row of the class itself to which the largest of these shapes leads, if one row is wanted: there
+    /// are too many levels to list all.
     fn further_down(&self, below: &[u32], wanted: usize) -> (Vec<ShapeRow>, ShapesLeftOut) {
         let mut left_out = self.left_out(below);
         let (Some(&first), 1) = (below.first(), wanted) else { return (Vec::new(), left_out) };

@@ -1,5 +1,5 @@
-//! Through which field one block points to another. The graph does not know: it is read from the snapshot, each group
-//! of blocks once.
+//! Through which field one block points to another. The graph does not contain this: it is read from the
+//! snapshot, each group of blocks once.
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{FieldValue, Group, tag};
@@ -7,14 +7,14 @@ use bactrian_snapshot::{FieldValue, Group, tag};
 use crate::heap::{ClassKind, Heap};
 use crate::parallel;
 
-/// Fields of blocks up to this size mean something each; those of larger ones are elements like all others.
+/// Fields of blocks up to this size are distinguished; those of larger blocks are treated as elements.
 const FEW: u64 = 8;
 /// How one node holds another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// A root holds a block, or another root.
+    /// A root holds a block or another root.
     Root,
-    /// A field of a small block, or of the environment of a closure.
+    /// A field of a small block, or of a closure's environment.
     Field(u64),
     /// A field of a large block.
     Element(u64),
@@ -22,12 +22,12 @@ pub enum Step {
     Stack,
     /// The data of an ephemeron.
     Data,
-    /// It cannot be read.
+    /// The block cannot be read.
     Unknown,
 }
 
 impl Step {
-    /// The same for all elements of a large block.
+    /// The step without the index of an element.
     pub fn shape(self) -> Step {
         match self {
             Step::Element(_) => Step::Element(0),
@@ -35,7 +35,7 @@ impl Step {
         }
     }
 
-    /// For people, with names if the type of the block that holds is known; empty where a root holds something.
+    /// The step for people, with the field's name if the type is known; empty where a root holds something.
     pub fn text(self, heap: &Heap, from: Node) -> String {
         match self {
             Step::Root => String::new(),
@@ -49,7 +49,7 @@ impl Step {
         }
     }
 
-    /// For people, where elements are all alike.
+    /// Likewise, with all elements treated alike.
     pub fn shape_text(self, heap: &Heap, from: Node) -> String {
         match self {
             Step::Element(_) => "an element".to_owned(),
@@ -57,7 +57,7 @@ impl Step {
         }
     }
 
-    /// How a node holds what none of its fields does.
+    /// How a node holds a target that none of its fields points to.
     pub fn beside_fields(heap: &Heap, from: Node) -> Step {
         if from as usize >= heap.blocks() {
             return Step::Root;
@@ -70,7 +70,7 @@ impl Step {
     }
 }
 
-/// Calls `visit` with each pointer in a field of a group: who, the field, whom. What cannot be read is not there.
+/// Calls `visit` with each pointer field of a group: source, field, target. Unreadable fields are skipped.
 fn pointers(group: &Group<'_>, mut visit: impl FnMut(Node, Step, Node)) {
     let first = group.facts().first.0;
     let Ok(fields) = group.fields() else { return };
@@ -86,7 +86,7 @@ fn pointers(group: &Group<'_>, mut visit: impl FnMut(Node, Step, Node)) {
     }
 }
 
-/// How each first node holds the second: through the first field that does.
+/// How the first node of each pair holds the second: through the first such field.
 pub fn steps(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<Step> {
     let beside = pairs.iter().map(|(from, _)| Step::beside_fields(heap, *from));
     let mut found: Vec<Step> = beside.collect();
@@ -105,7 +105,7 @@ pub fn steps(heap: &Heap, pairs: &[(Node, Node)]) -> Vec<Step> {
     found
 }
 
-/// Every field through which one of these nodes, which are in order, points to another of them.
+/// Every field through which one of these sorted nodes points to another.
 pub fn fields_between(heap: &Heap, nodes: &[Node]) -> Vec<(Node, Step, Node)> {
     let group_of = |node: &Node| heap.snapshot().group_of(bactrian_snapshot::BlockId(*node));
     let blocks = &nodes[..nodes.partition_point(|&node| (node as usize) < heap.blocks())];
@@ -130,7 +130,8 @@ fn steps_of_group(heap: &Heap, pairs: &[(Node, Node)], wanted: &[u32]) -> Vec<(u
     let index = wanted.first().map(|&at| bactrian_snapshot::BlockId(pairs[at as usize].0));
     let group = index.and_then(|block| heap.snapshot().group_of(block));
     let Some(Ok(group)) = group.map(|index| heap.snapshot().group(index)) else { return found };
-    // Many paths may have the same pair, and blocks many fields: equal pairs are looked for and found together.
+    // Many paths may contain the same pair, and blocks may have many fields: equal pairs are resolved
+    // together.
     let pair = |at: u32| pairs[at as usize];
     let wanted: Vec<&[u32]> = wanted.chunk_by(|&a, &b| pair(a) == pair(b)).collect();
     let mut is_found = vec![false; wanted.len()];
@@ -152,7 +153,7 @@ fn steps_of_group(heap: &Heap, pairs: &[(Node, Node)], wanted: &[u32]) -> Vec<(u
     found
 }
 
-/// How nodes are held by those before them on their shortest paths, a byte each.
+/// How nodes are held by their predecessors on shortest paths, one byte each.
 pub struct Labels {
     bytes: Vec<u8>,
 }
@@ -161,10 +162,10 @@ const ELEMENT: u8 = 254;
 const UNREAD: u8 = 255;
 
 impl Labels {
-    /// Looks at all nodes that `is_wanted`, each of which has the node before it in `before`.
+    /// Reads the steps to all nodes in `is_wanted` from their predecessors in `before`.
     pub fn read(heap: &Heap, before: &[Node], is_wanted: &[bool]) -> Labels {
         let mut bytes = vec![UNREAD; before.len()];
-        // Groups of which no block is before a node that is wanted need not be read.
+        // Groups without a predecessor of a wanted node need not be read.
         let snapshot = heap.snapshot();
         let mut is_needed = vec![false; snapshot.groups().len()];
         for (&from, _) in
@@ -193,14 +194,14 @@ impl Labels {
         parallel::map_then(&needed, read, |_, found| {
             for (to, byte) in found {
                 let place = &mut bytes[to as usize];
-                // Of two fields the first counts.
+                // Of several fields the first counts.
                 *place = (*place).min(byte);
             }
         });
         Labels { bytes }
     }
 
-    /// How a node is held by the one before it.
+    /// How a node is held by its predecessor.
     pub fn step(&self, heap: &Heap, from: Node, to: Node) -> Step {
         match self.bytes.get(to as usize) {
             None | Some(&UNREAD) => Step::beside_fields(heap, from),

@@ -1,4 +1,4 @@
-//! Single blocks, lists of them, and what a text that somebody types stands for.
+//! Questions about single blocks and lists of them, and the resolution of what users type.
 
 use std::cmp::Reverse;
 
@@ -105,7 +105,7 @@ pub enum FindAnswer {
     },
 }
 
-/// Names of classes that are told of a text that is part of many.
+/// The most class names listed for a text that matches many.
 const MOST_NAMES: usize = 50;
 
 impl Question for FindQuestion {
@@ -158,10 +158,10 @@ pub struct BlocksQuestion {
     pub rows: Rows,
 }
 
-/// What is to be said if values are asked for, and strings are not kept.
+/// The note if values are requested but strings were not kept.
 const NO_STRINGS: &str = "the snapshot keeps no strings (`--strings 32` keeps how they begin): of two of them it is known whether they are equal";
 
-/// How many strings are told that are there more than once.
+/// The most duplicate strings listed.
 const MOST_COPIES: usize = 5;
 
 /// What blocks are sorted by.

@@ -1,4 +1,4 @@
-//! Blocks by type, tag and allocation site; fields of types.
+//! Questions about blocks by type, tag and allocation site, and about the fields of types.
 
 use std::cmp::Reverse;
 

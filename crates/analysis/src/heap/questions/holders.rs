@@ -1,4 +1,5 @@
-//! Who holds what: summary, suspects, roots, dominators, paths, finalisers, and what if somebody did not.
+//! Questions about who holds what: summary, suspects, roots, dominators, paths, finalisers, and what if a
+//! reference were missing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

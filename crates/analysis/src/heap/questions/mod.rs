@@ -1,4 +1,4 @@
-//! What can be asked of heap snapshots: parameters as people give them, and what they mean to the modules that answer.
+//! The questions about heap snapshots: parameters as users give them, translated for the modules that answer.
 
 mod blocks;
 mod classes;
@@ -30,7 +30,7 @@ pub use structures::{
     GraphAnswer, GraphQuestion,
 };
 
-/// The answer to a question about types if there is no table of them.
+/// The answer to a question about types without a type table.
 pub const NO_TABLE: &str = "types are not known without a table of them: make one with `bactrian types build DIRECTORY`, and name it with --types";
 
 impl From<NotFound> for QuestionError {
@@ -39,13 +39,13 @@ impl From<NotFound> for QuestionError {
     }
 }
 
-/// An answer about a heap, with what is lost of the snapshot and what nothing holds.
+/// An answer about a heap, with the losses of the snapshot and a note on unreachable blocks.
 fn answer<T>(heap: &Heap, result: T) -> Answer<T> {
     Answer::new(result, [heap.losses().clone().into()]).with_notes(heap.unreached_note())
 }
 
 impl Heap {
-    /// What is to be said if there are blocks that nothing holds.
+    /// The note on unreachable blocks; None if there are none.
     pub fn unreached_note(&self) -> Option<String> {
         let blocks = self.unreached_if_known().filter(|blocks| *blocks > 0)?;
         Some(format!(
@@ -53,10 +53,10 @@ impl Heap {
         ))
     }
 
-    /// Finds the classes that a text stands for.
+    /// Finds the classes that a text names.
     ///
     /// # Errors
-    /// There are none, or the text is one block or root.
+    /// If there are none, or the text names one block or root.
     pub fn find_classes(&self, text: &str) -> Result<Vec<u32>, NotFound> {
         match self.find(text)? {
             Found::Classes(classes) => Ok(classes),
@@ -72,8 +72,9 @@ fn named_or_all(evidence: &dyn Evidence, files: &[FileNumber]) -> Vec<FileNumber
     if files.is_empty() { evidence.snapshots() } else { files.to_vec() }
 }
 
-/// The snapshots of a series, those that are named, or all: of one process in the order in which they were taken, whatever the
-/// shell made of their names; of several as they were named, since then the first is what the others are compared with.
+/// The named snapshots of a series, or all. Snapshots of one process are sorted by time, whatever order the
+/// shell's expansion has. Those of several processes stay in the given order, because the first is what the
+/// others are compared with.
 fn in_order(
     evidence: &dyn Evidence,
     files: &[FileNumber],
@@ -92,7 +93,7 @@ fn in_order(
     Ok(all.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Sorts snapshots by the time at which they were taken, if they are of one process.
+/// Sorts snapshots by the time they were taken, if all are of one process.
 pub fn sort_by_time<T>(all: &mut [T], info: impl Fn(&T) -> &Info) {
     let process = |one: &T| (info(one).pid, info(one).program.clone(), info(one).host.clone());
     if all.windows(2).all(|two| process(&two[0]) == process(&two[1])) {
@@ -100,7 +101,7 @@ pub fn sort_by_time<T>(all: &mut [T], info: impl Fn(&T) -> &Info) {
     }
 }
 
-/// Losses of files in the order in which those were named.
+/// Losses in the order in which the files were named.
 fn as_named(mut losses: Vec<(FileNumber, EvidenceLosses)>) -> Vec<EvidenceLosses> {
     losses.sort_by_key(|(file, _)| *file);
     losses.into_iter().map(|(_, losses)| losses).collect()

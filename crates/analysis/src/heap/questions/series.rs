@@ -1,4 +1,4 @@
-//! Several snapshots: what changed, and how it came to that.
+//! Questions about several snapshots: what changed, and how the heap evolved.
 
 use bactrian_snapshot::Losses;
 use schemars::JsonSchema;
@@ -136,7 +136,7 @@ impl EvolutionQuestion {
         }
     }
 
-    /// The snapshots in the order in which they were taken.
+    /// The sums of the snapshots, in the order in which they were taken.
     fn sums(
         &self,
         evidence: &dyn Evidence,
@@ -185,7 +185,7 @@ pub struct EvolutionNamesAnswer {
     pub names: Vec<String>,
 }
 
-/// So many names complete what is typed.
+/// The most names offered as completions.
 const NAMES: usize = 30;
 
 impl Question for EvolutionNamesQuestion {
@@ -314,7 +314,7 @@ impl Question for HeapDiffFlameQuestion {
         let files = two_or_more(evidence, &self.files)?;
         let mut trees = HolderTrees::default();
         let mut losses = Vec::new();
-        // One heap at a time: each may be half of the memory.
+        // One heap at a time: each may take half of the memory.
         let mut take_in = |file| -> Result<_, QuestionError> {
             let heap = evidence.heap(file)?;
             losses.push((file, heap.losses().clone().into()));
@@ -325,7 +325,7 @@ impl Question for HeapDiffFlameQuestion {
     }
 }
 
-/// Snapshots that are compared, in their order.
+/// The snapshots to compare, in their order.
 fn two_or_more(
     evidence: &dyn Evidence,
     files: &[FileNumber],
@@ -402,7 +402,7 @@ impl Question for LeaksQuestion {
     }
 }
 
-/// Keeps the rows that changed most, whichever way, in their order.
+/// Keeps the rows with the largest absolute changes, in their order.
 fn keep_largest(rows: &mut Vec<ClassChange>, number: usize) {
     if number == 0 || rows.len() <= number {
         return;
@@ -446,7 +446,7 @@ mod tests {
             assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), expected);
         };
         check(&[5, 3, 3, -10], 2, &[5, -10]);
-        // Of equal ones the first; none of them in the place of what changed more.
+        // Of equal changes the first is kept, and never instead of a larger change.
         check(&[3, 3, -10], 2, &[3, -10]);
         check(&[3, 3, -10], 0, &[3, 3, -10]);
         check(&[3], 2, &[3]);

@@ -1,4 +1,4 @@
-//! What the heap is made of: equal structures, collections, all of it as a graph.
+//! Questions about structures: duplicates, collections, and the heap as a graph.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -117,7 +117,7 @@ pub struct CollectionsAnswer {
     pub coverage: Option<TypeCoverage>,
 }
 
-/// Compares what may not be known, which is less than all that is.
+/// Compares numbers of which unknown ones are the smallest.
 fn known(one: Option<f64>, other: Option<f64>) -> Ordering {
     one.unwrap_or(f64::NEG_INFINITY).total_cmp(&other.unwrap_or(f64::NEG_INFINITY))
 }

@@ -1,4 +1,4 @@
-//! Large blocks with almost nothing in them.
+//! Finds large blocks that are almost empty.
 
 use bactrian_graph::Node;
 use bactrian_snapshot::FieldValue;
@@ -9,16 +9,16 @@ use crate::heap::ClassKind;
 use crate::heap::show::predecessors;
 use crate::units::show_count;
 
-/// A block is almost empty if at most this part of its fields points to something.
+/// A block is almost empty if at most this fraction of its fields are pointers.
 const FILLED: f64 = 0.1;
-/// Blocks that are looked at more closely: the largest.
+/// The number of blocks examined: the largest.
 const CLOSELY: usize = 50;
 
 /// What is wrong with a large block.
 enum Fault {
-    /// Buckets of a hash table, of which so many are used.
+    /// It is the bucket array of a hash table with this many used buckets.
     Table { table: Node, used: u64 },
-    /// So many fields point to something, the others do not.
+    /// Only this many fields are pointers.
     Mostly { used: u64 },
     /// All fields point to the same block.
     SameBlock(Node),
@@ -55,7 +55,8 @@ impl Look<'_> {
         if used == words {
             return targets.first().map(|&to| Fault::SameBlock(to));
         }
-        // Without types: Hashtbl.t is size, data, seed and initial size: one or two pointers, the data a power of two long.
+        // Without types: a Hashtbl.t has the fields size, data, seed and initial size. One or two are
+        // pointers, and the length of the data is a power of two.
         let table = predecessors(self.heap, node).into_iter().find(|&before| {
             if let Some((_, of)) = self.heap.type_class(before) {
                 return of.collection == Some(Collection::Hashtbl);
@@ -70,7 +71,7 @@ impl Look<'_> {
         if used > 0 {
             return Some(Fault::Mostly { used });
         }
-        // Without pointers it may be an array of numbers, which is not empty unless all are the same.
+        // A block without pointers may be an array of numbers, which is empty only if all are equal.
         let mut numbers = self.heap.fields(node).into_iter().map(|field| match field.value {
             FieldValue::Immediate(number) => number,
             _ => None,

@@ -1,18 +1,19 @@
-//! The same contents again and again.
+//! Finds duplicated contents.
 
 use super::{Look, Severity, Suspect, SuspectKind};
 use crate::heap::{WORD, duplicates};
 use crate::units::{show_bytes, show_count};
 
-/// From this part of the heap on, it is told what copies take.
+/// The fraction of the heap from which duplicates are reported.
 const COPIES: f64 = 0.1;
-/// In larger heaps blocks are compared only if somebody asks for it: that takes longer than all else together.
+/// In larger heaps duplicates are searched only on request, because that takes longer than everything else
+/// together.
 const MOST_BLOCKS: usize = 20_000_000;
-/// Of a text so many letters are told.
+/// The most characters quoted of a text.
 const LETTERS: usize = 40;
 
 impl Look<'_> {
-    /// Blocks that would not be needed if equal ones were there once.
+    /// Blocks that would be unnecessary if equal blocks were shared.
     pub(super) fn copies(&self) -> Vec<Suspect> {
         if self.heap.blocks() > MOST_BLOCKS {
             return Vec::new();

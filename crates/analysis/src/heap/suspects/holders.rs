@@ -1,4 +1,5 @@
-//! What is held in ways that are easily overlooked: by stacks, continuations, ephemerons, and outside the heap.
+//! Finds memory held in ways that are easily overlooked: by stacks, continuations and ephemerons, and outside
+//! the heap.
 
 use std::cmp::Reverse;
 
@@ -10,23 +11,23 @@ use crate::heap::{HolderKind, WORD};
 use crate::parallel;
 use crate::units::{show_bytes, show_count};
 
-/// From this part of the heap on, it is told what stacks or continuations alone hold.
+/// The fraction of the heap from which the retained size of stacks or continuations is reported.
 const HELD: f64 = 0.05;
-/// A line of a stack is named if its frames hold this part of what a stack holds.
+/// A stack line is named if its frames retain this fraction of what the stack retains.
 const MUCH_OF_IT: f64 = 0.1;
-/// Ephemerons are told of if they and their data are this part of the heap, or if most are dead.
+/// Ephemerons are reported if they and their data are this fraction of the heap, or if most are dead.
 const EPHEMERONS: f64 = 0.05;
-/// Dead ephemerons that are worth a sentence: below, tables have not yet been cleaned.
+/// The number of dead ephemerons worth reporting; with fewer, tables were merely not cleaned yet.
 const DEAD: u64 = 1_000;
-/// Memory outside is told of from this part of the heap on.
+/// The size of memory outside the heap, as a fraction of the heap, from which it is reported.
 const OUTSIDE: f64 = 0.1;
-/// And from so many bytes on: every program has some channels of 64 kB.
+/// And the size in bytes: every program has some channels of 64 kB.
 const LEAST_OUTSIDE: u64 = 1_000_000;
-/// Blocks count as few if there is this much outside for each: as a page, for which one would look.
+/// Blocks count as few if each holds at least this many bytes outside, like a page.
 const LARGE_OUTSIDE: u64 = 4_096;
 
 impl Look<'_> {
-    /// Threads whose stacks alone hold much.
+    /// Threads whose stacks alone retain much.
     pub(super) fn stacks(&self) -> Vec<Suspect> {
         let threads =
             self.heap.holders().iter().filter(|h| h.kind == HolderKind::Stack && h.level == 2);
@@ -47,7 +48,7 @@ impl Look<'_> {
         threads.filter_map(|thread| suspect(thread.node)).collect()
     }
 
-    /// Which line of a stack holds most of so many words.
+    /// The stack line that retains most, out of `all` words.
     fn largest_frame(&self, thread: Node, all: u64) -> String {
         let frames = self.heap.graph().successors(thread).iter();
         let sizes = frames.map(|&frame| (self.heap.retained_words(frame), Reverse(frame)));
@@ -60,7 +61,7 @@ impl Look<'_> {
         }
     }
 
-    /// Suspended continuations that together hold much.
+    /// Suspended continuations that together retain much.
     pub(super) fn continuations(&self) -> Vec<Suspect> {
         let nodes: Vec<Node> =
             self.heap.tables().continuations.iter().map(|one| one.block.0).collect();
@@ -94,7 +95,7 @@ impl Look<'_> {
         vec![self.suspect(SuspectKind::Continuation, Severity::Possible, words, next, sentence)]
     }
 
-    /// What some nodes dominate, each word once: those below another of them are left out.
+    /// The words that some nodes dominate, each counted once: nodes below another of them are skipped.
     fn retained_by_all(&self, nodes: &[Node]) -> u64 {
         if nodes.is_empty() {
             return 0;
@@ -111,7 +112,7 @@ impl Look<'_> {
         words
     }
 
-    /// Ephemerons and weak arrays that take much, or whose keys are mostly dead.
+    /// Ephemerons and weak arrays that take much memory, or whose keys are mostly dead.
     pub(super) fn ephemerons(&self) -> Vec<Suspect> {
         let all = &self.heap.tables().ephemerons;
         let Some(first) = all.first() else { return Vec::new() };
@@ -137,7 +138,7 @@ impl Look<'_> {
         vec![self.suspect(SuspectKind::Ephemerons, Severity::Possible, words, next, sentence)]
     }
 
-    /// Memory outside the heap that few small blocks hold.
+    /// Memory outside the heap held by few small blocks.
     pub(super) fn external(&self) -> Vec<Suspect> {
         let all = self.heap.census().count.external_bytes;
         if all < LEAST_OUTSIDE || (all / WORD) as f64 <= OUTSIDE * self.total as f64 {

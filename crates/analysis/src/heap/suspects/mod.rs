@@ -1,7 +1,7 @@
-//! What is likely wrong with a heap, in sentences with evidence, worst first.
+//! What is probably wrong with a heap, in sentences with evidence, worst first.
 //!
-//! Each finding says how sure it is: what is certain comes before what only looks like a fault. None of them knows what
-//! the program is for; a cache that is meant to be large is found as well.
+//! Each finding states how certain it is: certain faults come before what only looks like one. No finding
+//! knows the program's purpose; a cache that is meant to be large is reported as well.
 
 mod containers;
 mod copies;
@@ -17,11 +17,11 @@ use super::{FinaliserGroup, Heap, HeapDiff, WORD, finalisers};
 use crate::live::numbers::show_nanos;
 use crate::units::{show_bytes, show_count};
 
-/// Below this part of the heap nothing is worth a sentence, except what is certain.
+/// The fraction of the heap below which nothing is reported, except what is certain.
 const WORTH: f64 = 0.01;
-/// And below so many words: a small heap has small faults.
+/// The number of words below which nothing is reported: a small heap has small faults.
 const WORTH_WORDS: u64 = 2_048;
-/// Findings of one kind that are told; the rest is counted in none.
+/// The most findings of one kind; the rest is not counted anywhere.
 const OF_A_KIND: usize = 3;
 
 /// Something that is likely wrong.
@@ -87,7 +87,7 @@ pub enum Severity {
     Possible,
 }
 
-/// Looks for all kinds of faults, worst first. `growth` is what changed up to this heap, if there are earlier ones.
+/// Finds all kinds of faults, worst first. `growth` is the change up to this heap, if there are earlier ones.
 pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
     let look = Look { heap, total: heap.reached_words() };
     let mut found = Vec::new();
@@ -112,15 +112,15 @@ pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
     found
 }
 
-/// What a sentence says of the place.
+/// The part of a sentence that names the allocation site.
 fn made_there(place: &str) -> String {
     format!(". Most of it was made in {place}")
 }
 
-/// A heap that is looked at.
+/// The heap under examination.
 struct Look<'a> {
     heap: &'a Heap,
-    /// Words that can be reached.
+    /// The number of reachable words.
     total: u64,
 }
 
@@ -129,7 +129,7 @@ impl Look<'_> {
         words as f64 / (self.total as f64).max(1.0)
     }
 
-    /// Whether so many words are worth a sentence.
+    /// Whether this many words are worth reporting.
     fn is_worth(&self, words: u64) -> bool {
         words >= WORTH_WORDS && self.share(words) >= WORTH
     }
@@ -165,7 +165,7 @@ impl Look<'_> {
                 0 => String::new(),
                 count => format!("; {count} of the values are still in use and will leak later"),
             };
-            // None if the search for the way was given up.
+            // 0 if the search for the path was given up.
             let way = match group.cycle.len().saturating_sub(1) {
                 0 => String::new(),
                 1 => ", in 1 step".to_owned(),
@@ -186,10 +186,10 @@ impl Look<'_> {
         found.groups.iter().map(suspect).collect()
     }
 
-    /// Classes that grew in every step, and by a part of the heap that is worth it.
+    /// Classes that grew in every step, by a significant fraction of the heap.
     fn growth(&self, growth: &HeapDiff) -> Vec<Suspect> {
         let rows = growth.rows.iter().filter(|row| {
-            // Two snapshots show that it grew, not that it goes on growing.
+            // Two snapshots show growth, but not that it continues.
             row.grows_always && row.change > 0 && self.is_worth(row.change as u64 / WORD)
         });
         let suspect = |row: &super::ClassChange| {

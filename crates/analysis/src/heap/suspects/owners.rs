@@ -1,4 +1,4 @@
-//! Single blocks and roots that hold much, and long chains.
+//! Finds single blocks and roots that retain much, and long chains.
 
 use bactrian_graph::{NONE, Node};
 
@@ -6,20 +6,22 @@ use super::{Look, Severity, Suspect, SuspectKind, made_there};
 use crate::heap::{Holder, HolderKind};
 use crate::units::show_count;
 
-/// One owner of more than this part of the heap is told: with as much, nothing else matters as much.
+/// The fraction of the heap from which an owner is reported: then nothing else matters as much.
 const MUCH: f64 = 0.2;
-/// A block passes its weight on if one that it dominates has this part of it: it is that one that collects.
+/// A block is passed over if one that it dominates has this fraction of its retained size: that block is the
+/// one that accumulates.
 const PASSED_ON: f64 = 0.8;
-/// From this length on, a chain overflows stacks of functions that are not tail-recursive: some 100 bytes each, 8 MB.
+/// The length from which a chain overflows the stack of functions that are not tail-recursive: about 100
+/// bytes each, of 8 MB.
 const LONG: u32 = 80_000;
 
-/// Whether other findings tell of what a root holds.
+/// Whether other findings report what a root retains.
 fn is_told_elsewhere(holder: &Holder) -> bool {
     matches!(holder.kind, HolderKind::Stack | HolderKind::Finaliser)
 }
 
 impl Look<'_> {
-    /// Where much comes together: going down from the roots, the last block that has almost all of it.
+    /// Where much memory accumulates: going down from the roots, the last block that has almost all of it.
     pub(super) fn owners(&self) -> Vec<Suspect> {
         let tree = self.heap.dominator_tree();
         let words = |node: Node| self.heap.retained_words(node);
@@ -30,7 +32,7 @@ impl Look<'_> {
             let level = |node: Node| self.heap.holders().get(node).map(|holder| holder.level);
             loop {
                 let largest = tree.children(at).iter().copied().max_by_key(|&child| words(child));
-                // A list is found at its head, not where most of it is passed.
+                // A list is reported at its head, not at the cell that most of it lies below.
                 let passes = largest.filter(|&child| {
                     words(child) as f64 >= PASSED_ON * words(top) as f64
                         && (self.heap.class_of().get(at as usize)
@@ -42,7 +44,7 @@ impl Look<'_> {
                     None => break,
                 }
             }
-            // Kinds of roots own nothing themselves: what is below them may.
+            // Kinds of roots own nothing themselves, but what is below them may.
             if level(at).is_some_and(|level| level <= 1) {
                 let large = tree.children(at).iter().copied();
                 waiting.extend(large.filter(|&child| self.share(words(child)) >= MUCH));
@@ -89,7 +91,7 @@ impl Look<'_> {
         Suspect { made_at, held_by, ..found }
     }
 
-    /// The nearest root among a node's dominators; none if only all roots together are.
+    /// The nearest root among a node's dominators; None if only several roots together dominate it.
     pub(super) fn root_above(&self, node: Node) -> Option<Node> {
         let parent = &*self.heap.dominators().parent;
         let mut at = node;
@@ -99,7 +101,7 @@ impl Look<'_> {
         self.heap.holders().get(at).filter(|holder| holder.level > 1).map(|holder| holder.node)
     }
 
-    /// The longest chain of blocks of a class, each of which dominates the next.
+    /// The longest chain of blocks of one class, each of which dominates the next.
     pub(super) fn chains(&self) -> Vec<Suspect> {
         let parent = &*self.heap.dominators().parent;
         let class_of = self.heap.class_of();
@@ -108,7 +110,7 @@ impl Look<'_> {
         let mut way: Vec<Node> = Vec::new();
         let mut longest = (0, 0);
         for node in 0..blocks as Node {
-            // Up to a block that is known, or that begins a chain; then down again.
+            // Up to a block with a known length or the start of a chain, then back down.
             let mut at = node;
             while length[at as usize] == 0 {
                 way.push(at);

@@ -1,5 +1,5 @@
-//! What is said of a block that holds much: which root leads to it and through which fields, which closures captured it, and
-//! where it was allocated.
+//! What is reported about a block that retains much: the root and fields that lead to it, the closures that
+//! captured it, and the allocation sites.
 
 use std::collections::HashMap;
 
@@ -12,26 +12,26 @@ use crate::heap::{ClassKind, WORD, paths};
 use crate::library::place_of;
 use crate::units::{show_bytes, show_count, show_time};
 
-/// Closures are named if they hold this part of it.
+/// Closures are named if they retain this fraction of it.
 const CAPTURED: f64 = 0.3;
-/// A place is named if it has made this part of what was sampled.
+/// An allocation site is named if this fraction of the samples comes from it.
 const MADE_THERE: f64 = 0.2;
-/// What is younger than this, in microseconds, is not called old.
+/// Younger blocks, in microseconds, are not called old.
 const OLD: u64 = 1_000_000;
-/// So many steps from the root are told.
+/// The most steps from the root that are listed.
 const STEPS: usize = 4;
 
-/// What is in all that a block dominates.
+/// Everything that a block dominates.
 pub(super) struct Below {
     is_below: Vec<bool>,
     /// Blocks and words by class.
     by_class: Vec<(u64, u64)>,
-    /// Closures that are not below others, and what they dominate, by class.
+    /// By class, the closures that are not below other closures, and what they dominate.
     closures: HashMap<u32, (u64, u64)>,
 }
 
 impl Look<'_> {
-    /// Looks through all that a block dominates.
+    /// Examines everything that a block dominates.
     pub(super) fn below(&self, node: Node) -> Below {
         let (heap, tree) = (self.heap, self.heap.dominator_tree());
         let mut below = Below {
@@ -63,7 +63,7 @@ impl Look<'_> {
         below
     }
 
-    /// `field table of Cache, .data`: how the nearest root leads to a block.
+    /// How the nearest root leads to a block: `field table of Cache, .data`.
     pub(super) fn held_by(&self, node: Node) -> Option<String> {
         let found = paths(self.heap, node);
         let steps = &found.rows.first()?.steps;
@@ -78,13 +78,13 @@ impl Look<'_> {
         Some(told)
     }
 
-    /// The class with most words among what is below: its number, blocks and words.
+    /// The class with the most words: its number, blocks and words.
     pub(super) fn largest_class(&self, below: &Below) -> (u32, u64, u64) {
         let largest = (0_u32..).zip(&below.by_class).max_by_key(|(_, (_, words))| *words);
         largest.map_or((u32::MAX, 0, 0), |(class, &(blocks, words))| (class, blocks, words))
     }
 
-    /// Which closures captured much of what is below, of so many words.
+    /// The closures that captured much of it, out of `all` words.
     pub(super) fn captured(&self, below: &Below, all: u64) -> Option<String> {
         let (class, &(count, words)) =
             below.closures.iter().max_by_key(|(class, (_, words))| (*words, *class))?;
@@ -100,7 +100,7 @@ impl Look<'_> {
         Some(format!("{share:.0} % of it is what {closures} captured"))
     }
 
-    /// Whether what is below is old and still becomes more, so many words of it.
+    /// Whether it is old and still growing; `words` is its size.
     pub(super) fn grows(&self, below: &Below, words: u64) -> Option<String> {
         let mut ages = Ages::default();
         for sample in &self.heap.tables().samples {
@@ -117,7 +117,7 @@ impl Look<'_> {
         ))
     }
 
-    /// Where most of what is below was allocated.
+    /// Where most of it was allocated.
     pub(super) fn made_at(&self, below: &Below) -> Option<String> {
         self.made(|block| below.is_below.get(block) == Some(&true))
     }
@@ -134,7 +134,7 @@ impl Look<'_> {
         })
     }
 
-    /// Where most of some blocks were allocated, by samples.
+    /// Where most of some blocks were allocated, according to samples.
     fn made(&self, is_wanted: impl Fn(usize) -> bool) -> Option<String> {
         let tables = self.heap.tables();
         let mut places: HashMap<Location, u64> = HashMap::new();

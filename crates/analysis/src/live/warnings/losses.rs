@@ -1,14 +1,14 @@
-//! Warnings about what is not seen.
+//! Warnings about data that was lost.
 
 use bactrian_live::{Database, Value, names};
 
 use super::Warning;
 use crate::units::show_number;
 
-/// What is recent.
+/// How far back counts as recent, in nanoseconds.
 const RECENT: u64 = 60_000_000_000;
 
-/// The runtime wrote faster than it was read.
+/// The runtime wrote events faster than they were read.
 pub fn lost_events(database: &Database, at: u64) -> Vec<Warning> {
     let Some(series) = database.named_at(names::LOST_EVENTS, at) else { return Vec::new() };
     let count = |time| match series.at(time) {
@@ -38,7 +38,7 @@ pub fn lost_events(database: &Database, at: u64) -> Vec<Warning> {
 /// This client was too slow.
 pub fn dropped_moments(database: &Database, at: u64) -> Vec<Warning> {
     let dropped = database.dropped();
-    // When that was is not known, so it is said of the present only.
+    // The time of the losses is not known, so the warning is given for the present only.
     if (dropped.ticks == 0 && dropped.lines == 0) || at < database.last() {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Warnings about memory as a whole.
+//! Warnings about the memory of the whole program.
 
 use bactrian_live::{Database, Series, Unit, names};
 
@@ -7,19 +7,20 @@ use super::trend::{Growth, growth, growth_over};
 use crate::live::memory_use::{NOT_SEEN, first_number as number, memory_use};
 use crate::live::numbers::{show, show_rate, show_span};
 
-/// Growth of less is not worth a word.
+/// Smaller growth is not worth a warning, in bytes.
 const LEAST_GROWTH: f64 = 1e6;
-/// In seconds it has to be more, and so many collections of all must have left it.
+/// For growth within seconds, the least growth in bytes, the time, and the number of major collections that
+/// must have survived it.
 const MUCH_GROWTH: f64 = 4e6;
 const SECONDS: u64 = 8_000_000_000;
 const COLLECTIONS: f64 = 3.0;
-/// Memory beside the heap is much if it is more than the heap and than this.
+/// Memory outside the heap is much if it exceeds the heap and this many bytes.
 const MUCH_OUTSIDE: f64 = 100e6;
 
-/// So much more memory beside the heap is worth a word.
+/// Growth of the memory outside the heap that is worth a warning, in bytes.
 const MUCH_MORE_OUTSIDE: f64 = 20e6;
 
-/// What is alive after collections grows and grows.
+/// The live size after collections grows steadily.
 pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
     let Some(series) = database.named_at(names::LIVE, at) else { return Vec::new() };
     let over_minutes = growth(database, series, at, LEAST_GROWTH, number);
@@ -45,8 +46,8 @@ pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
     }]
 }
 
-/// Steady growth of the last seconds. What is seen in so short a time may be a slow saw tooth, unless the collector has gone through
-/// all of it several times meanwhile and left more each time.
+/// Steady growth in the last seconds. In so short a time it may be a slow sawtooth, unless several major
+/// collections have completed meanwhile and each left more.
 fn quick_growth(database: &Database, series: &Series, at: u64) -> Option<Growth> {
     let since = at.saturating_sub(SECONDS);
     let majors = database.named_at(names::MAJOR_COLLECTIONS, at)?;
@@ -57,7 +58,7 @@ fn quick_growth(database: &Database, series: &Series, at: u64) -> Option<Growth>
     growth_over(SECONDS, database, series, at, MUCH_GROWTH, number)
 }
 
-/// The process grows, and what is alive in its heap does not.
+/// The process grows, but the live size of its heap does not.
 pub fn growing_outside_the_heap(database: &Database, at: u64) -> Vec<Warning> {
     let grows =
         |name| growth(database, database.named_at(name, at)?, at, MUCH_MORE_OUTSIDE, number);
@@ -88,7 +89,7 @@ pub fn growing_outside_the_heap(database: &Database, at: u64) -> Vec<Warning> {
     }]
 }
 
-/// The system sees much more memory than the heap has.
+/// The resident memory is much larger than the heap.
 pub fn memory_outside_the_heap(database: &Database, at: u64) -> Vec<Warning> {
     let now = |name| {
         let (since, value) = database.named_at(name, at)?.at(at)?;

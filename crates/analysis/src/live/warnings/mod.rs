@@ -1,8 +1,8 @@
-//! What to worry about: rules over what is known of a program, each with a sentence that says what was seen and one that
-//! says what to do.
+//! Warnings: rules over what is known of a program. Each produces a sentence about what was observed and one
+//! about what to do.
 //!
-//! A warning must be worth reading, so rules look at minutes, not at moments, and what is flat but noisy, or grew while
-//! the program started, is not one.
+//! A warning must be worth reading. So rules look at minutes, not moments, and ignore values that are noisy
+//! but flat, or that grew only during the program's start.
 
 mod losses;
 mod memory;
@@ -12,26 +12,26 @@ mod trend;
 
 use bactrian_live::{Database, Series};
 
-/// Something to worry about.
+/// A warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Which rule found it: a word for programs.
+    /// The rule that produced it, as a word for programs.
     pub name: &'static str,
-    /// What it is about: an observer, or nothing in particular.
+    /// The observer it is about, or empty.
     pub subject: String,
-    /// Since when: nanoseconds since the program's start.
+    /// When it began, in nanoseconds since the program's start.
     pub since: u64,
-    /// What was seen.
+    /// What was observed.
     pub sentence: String,
     /// What to do.
     pub advice: &'static str,
 }
 
-/// A rule: what it finds at a moment.
+/// A rule, which finds warnings for a moment.
 enum Rule {
-    /// In the program as a whole.
+    /// A rule about the whole program.
     Whole(fn(&Database, u64) -> Vec<Warning>),
-    /// In one observer, of which there may be thousands.
+    /// A rule about one observer, of which there may be thousands.
     Each(fn(&Database, &Series, u64) -> Option<Warning>),
 }
 
@@ -50,20 +50,20 @@ const RULES: [Rule; 11] = [
     Rule::Whole(losses::dropped_moments),
 ];
 
-/// Everything to worry about at a moment, from what was known until then.
+/// All warnings for a moment, from data up to that moment.
 pub fn find(database: &Database, at: u64) -> Vec<Warning> {
     let mut search = Search::begin(database, at);
     search.go_on(database, usize::MAX);
     search.warnings()
 }
 
-/// One search, which may be done in pieces.
+/// A search, which may proceed in steps.
 #[derive(Debug)]
 struct Search {
     at: u64,
-    /// How many observers were looked at.
+    /// The number of observers examined so far.
     done: usize,
-    /// What each rule found.
+    /// The warnings of each rule.
     found: [Vec<Warning>; RULES.len()],
 }
 
@@ -76,7 +76,7 @@ impl Search {
         Search { at, done: 0, found }
     }
 
-    /// Looks at so many observers; true if these were all that were left.
+    /// Examines at most `most` observers. Returns whether the search is complete.
     fn go_on(&mut self, database: &Database, most: usize) -> bool {
         let mut observers = database.series().skip(self.done);
         let there = observers.by_ref().take(most).inspect(|_| self.done += 1);
@@ -95,21 +95,21 @@ impl Search {
     }
 }
 
-/// Warnings are about minutes: they are sought once a second.
+/// The interval between searches, in nanoseconds: warnings are about minutes.
 const EVERY: u64 = 1_000_000_000;
-/// So many observers are looked at for a picture: a few milliseconds.
+/// The number of observers examined per frame, which takes a few milliseconds.
 const AT_ONCE: usize = 32;
 
-/// Seeks warnings for who shows them all the time, a piece for each picture.
+/// Searches for warnings incrementally, one step per frame.
 #[derive(Debug, Default)]
 pub struct Seeker {
     under_way: Option<Search>,
-    /// The moment of the last search that began.
+    /// The moment of the last search that was begun.
     last: Option<u64>,
 }
 
 impl Seeker {
-    /// Seeks a piece further; gives what there is to worry about when all is done.
+    /// Continues the search; returns the warnings when it is complete.
     pub fn seek(&mut self, database: &Database, at: u64) -> Option<Vec<Warning>> {
         if self.under_way.is_none() && self.is_due(at) {
             self.under_way = Some(Search::begin(database, at));
@@ -119,7 +119,7 @@ impl Seeker {
         self.under_way.take_if(|_| is_done).map(Search::warnings)
     }
 
-    /// Whether there is something to seek at a moment.
+    /// Whether there is anything to search for at a moment.
     pub fn is_seeking(&self, at: u64) -> bool {
         self.under_way.is_some() || self.is_due(at)
     }
@@ -129,7 +129,7 @@ impl Seeker {
     }
 }
 
-/// So many warnings of a rule are worth a line each; of more their number is said.
+/// The number of warnings of a rule listed one by one; the others are only counted.
 const NAMED: usize = 5;
 
 fn few(mut warnings: Vec<Warning>) -> Vec<Warning> {
@@ -163,7 +163,7 @@ mod tests {
         })
     }
 
-    /// A program with one observer, whose value is told for each half second.
+    /// A program with one observer that gets a value every half second.
     fn program(kind: Kind, name: &str, seconds: u64, value: impl Fn(f64) -> Value) -> Database {
         let mut database = Database::new(Limits::default());
         database.add(declare(1, kind, name));
@@ -178,7 +178,7 @@ mod tests {
         find(database, database.last()).into_iter().map(|warning| warning.name).collect()
     }
 
-    /// The process grows by C's memory, and what is alive by `live` megabytes a second.
+    /// A process whose C memory grows, and whose live size grows by `live` megabytes per second.
     fn growing_process(live: f64) -> Database {
         let mut database = Database::new(Limits::default());
         let observed = [names::LIVE, names::RSS, names::C_MEMORY, names::CODE];
@@ -218,7 +218,7 @@ mod tests {
         // Not again until a second has passed.
         assert_eq!((seeker.seek(&database, at + 5), seeker.is_seeking(at + 5)), (None, false));
         assert!(seeker.is_seeking(at + EVERY) && seeker.seek(&database, at + EVERY).is_none());
-        // At another moment it is sought again, when this is done.
+        // A search for another moment starts when this one is complete.
         let moments: Vec<_> =
             (0..100).filter_map(|_| seeker.seek(&database, at - 60 * EVERY)).collect();
         assert!(moments.len() == 2 && !seeker.is_seeking(at - 60 * EVERY));
@@ -231,7 +231,7 @@ mod tests {
         let grows = warnings.iter().find(|warning| warning.name == "growing outside the heap");
         let sentence = &grows.expect("it grows").sentence;
         assert!(sentence.contains("C and stacks of fibers: 200 MB more"), "{sentence}");
-        // What is alive explains it.
+        // The growth of the live size explains it.
         assert!(!found(&growing_process(1.0)).contains(&"growing outside the heap"));
     }
 
@@ -239,7 +239,7 @@ mod tests {
         program(Kind::Gauge, names::LIVE, seconds, |time| Value::Float(megabytes(time) * 1e6))
     }
 
-    /// The same numbers at each run, between 0 and 1, without pattern.
+    /// Deterministic noise between 0 and 1.
     fn noise(time: f64) -> f64 {
         let mixed = ((time * 2.0) as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -252,15 +252,15 @@ mod tests {
         let warnings = find(&leak, leak.last());
         assert_eq!(warnings.len(), 1);
         let sentence = &warnings[0].sentence;
-        // 200 kB/s, as far as saw teeth let one see.
+        // 200 kB/s, as far as the sawtooth permits.
         assert!(sentence.starts_with("live memory grows: 20"), "{sentence}");
         assert!(sentence.contains(" kB/s for 5 min"), "{sentence}");
         assert!(sentence.contains("doubles every"), "{sentence}");
-        // Before there was enough to see, nothing was said.
+        // No warning before there is enough data.
         assert_eq!(find(&leak, 30 * SECOND), []);
     }
 
-    /// A program that keeps more and more, collected every so many seconds.
+    /// A program that keeps more and more, with a major collection every `every` seconds.
     fn collected(seconds: u64, every: f64, megabytes: impl Fn(f64) -> f64) -> Database {
         let mut database = Database::new(Limits::default());
         for (id, name, kind) in
@@ -283,7 +283,7 @@ mod tests {
         let leak = collected(10, 2.0, |time| 20.0 + 2.0 * time + (time % 2.0));
         assert_eq!(found(&leak), ["rising live size"]);
         assert_eq!(find(&leak, 5 * SECOND), [], "there was not enough to see");
-        // Nobody has looked at what of it is garbage.
+        // Without a collection it is unknown how much is garbage.
         assert_eq!(found(&collected(10, 41.0, |time| 20.0 + 2.0 * time)), [""; 0]);
         for (what, megabytes) in [
             ("flat", (|_| 50.0) as fn(f64) -> f64),

@@ -1,4 +1,4 @@
-//! Warnings about what the program observes of itself.
+//! Warnings about the program's own observers.
 
 use bactrian_live::{Database, Kind, Series, Table, Unit, Value, names};
 
@@ -6,15 +6,15 @@ use super::Warning;
 use super::trend::growth;
 use crate::live::numbers::{show, show_rate, show_span};
 
-/// Growth of less is not worth a word.
+/// Smaller growth is not worth a warning.
 const LEAST_BINDINGS: f64 = 1000.0;
 const LEAST_TAGGED: f64 = 100.0;
-/// Chains as long as chance makes them are shorter than this, whatever the size of a table.
+/// Chains that arise by chance are shorter than this, whatever the size of a table.
 const LONG_CHAIN: u64 = 24;
-/// And a chain is odd only if it is that many times as long as the mean one.
+/// And a chain is suspicious only if it is this many times as long as the mean.
 const UNEVEN: f64 = 8.0;
-/// Hash tables of OCaml grow when they have twice as many bindings as buckets; one that has more than this
-/// per bucket does not.
+/// OCaml hash tables grow when there are twice as many bindings as buckets; a table with more bindings per
+/// bucket than this does not grow.
 const CROWDED: f64 = 6.0;
 
 /// How an observer grows, in words, and since when.
@@ -35,7 +35,7 @@ fn grown(
     Some((grows.since, how))
 }
 
-/// A table that gets more and more bindings.
+/// A table with a growing number of bindings.
 pub fn growing_table(database: &Database, series: &Series, at: u64) -> Option<Warning> {
     let bindings = |value: &Value| match value {
         Value::Table(table) => Some(table.bindings as f64),
@@ -52,7 +52,7 @@ pub fn growing_table(database: &Database, series: &Series, at: u64) -> Option<Wa
     Some(Warning { name: "growing table", subject, since, sentence, advice })
 }
 
-/// Marked values of which there are more and more.
+/// A growing number of tagged values.
 pub fn growing_tag(database: &Database, series: &Series, at: u64) -> Option<Warning> {
     let count = |value: &Value| match value {
         Value::Tag { count, .. } => count.map(|count| count as f64),
@@ -68,7 +68,7 @@ pub fn growing_tag(database: &Database, series: &Series, at: u64) -> Option<Warn
     Some(Warning { name: "growing tag", subject, since, sentence, advice })
 }
 
-/// A table in which one looks for long.
+/// A table with slow lookups.
 pub fn long_chains(_: &Database, series: &Series, at: u64) -> Option<Warning> {
     let (since, Value::Table(table)) = series.at(at)? else { return None };
     let Table { buckets, bindings, longest, .. } = *table;
@@ -102,7 +102,7 @@ pub fn long_chains(_: &Database, series: &Series, at: u64) -> Option<Warning> {
 /// An observer that cannot be evaluated.
 pub fn failing(_: &Database, series: &Series, at: u64) -> Option<Warning> {
     let subject = series.declaration.name.clone();
-    // What is not known of a program from outside is said where it would be shown.
+    // Numbers that could not be measured from outside are reported where they would be shown.
     let (since, Value::Failed(reason)) = series.at(at).filter(|_| !names::is_reserved(&subject))?
     else {
         return None;

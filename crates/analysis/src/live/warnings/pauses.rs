@@ -1,4 +1,4 @@
-//! Warnings about the collector's time.
+//! Warnings about the time of garbage collection.
 
 use bactrian_live::{Database, Histogram, Unit, Value, names};
 
@@ -7,16 +7,16 @@ use crate::live::measure::collector_share;
 use crate::live::numbers::{show, show_span};
 use crate::units::show_share;
 
-/// What is recent.
+/// How far back counts as recent, in nanoseconds.
 const RECENT: u64 = 60_000_000_000;
-/// Of fewer pauses nothing is concluded.
+/// Fewer pauses permit no conclusion.
 const FEWEST: u64 = 100;
-/// A pause that people notice in what they wait for.
+/// The duration of a pause that users notice, in nanoseconds.
 const LONG: u64 = 10_000_000;
-/// Such a part of the time is too much.
+/// The fraction of the time that is too much.
 const MUCH: f64 = 0.25;
 
-/// The pauses of the last minute, and since when that is.
+/// The pauses of the last minute, and when that minute began.
 fn recent(database: &Database, at: u64) -> Option<(u64, Histogram)> {
     let series = database.named_at(names::PAUSES, at)?;
     let of = |time| match series.at(time) {
@@ -55,7 +55,7 @@ pub fn long_pauses(database: &Database, at: u64) -> Vec<Warning> {
     }]
 }
 
-/// Much of all time is the collector's.
+/// Garbage collection takes much of the time.
 pub fn time_in_the_collector(database: &Database, at: u64) -> Vec<Warning> {
     let Some((since, _)) = recent(database, at) else { return Vec::new() };
     let Some(share) = collector_share(database, at, RECENT).filter(|share| *share > MUCH) else {

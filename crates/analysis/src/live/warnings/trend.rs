@@ -1,39 +1,40 @@
-//! Whether a number grows steadily.
+//! Detects steady growth of a number.
 //!
-//! The last minutes are cut into equal pieces, of each of which the smallest value counts: what a collection leaves, under
-//! the saw teeth of what it will take. A number grows if of nearly all pairs of pieces the later one is larger, if that
-//! comes to something, and if it still does so in the later half.
+//! The last minutes are divided into equal pieces, each represented by its minimum: what a collection leaves,
+//! below the sawtooth of garbage. A number grows if in nearly all pairs of pieces the later one is larger, if
+//! the growth is significant, and if it continues in the later half.
 
 use bactrian_live::{Database, Series};
 
-/// How a number grows.
+/// The growth of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// When it was first looked at.
+    /// The start of the examined time, in nanoseconds.
     pub since: u64,
-    /// Until when.
+    /// The end of the examined time, in nanoseconds.
     pub until: u64,
-    /// By how much each second.
+    /// The growth per second.
     pub per_second: f64,
-    /// What it came to, without saw teeth.
+    /// The value at the end, without the sawtooth.
     pub level: f64,
 }
 
 const SECOND: u64 = 1_000_000_000;
-/// What is looked at, at most and at least.
+/// The longest and shortest time that is examined.
 const LONGEST: u64 = 300 * SECOND;
 const SHORTEST: u64 = 60 * SECOND;
 const PIECES: u64 = 24;
 const SAMPLES_PER_PIECE: u64 = 8;
-/// Of all pairs, so many more must rise than fall.
+/// The excess of rising over falling pairs, as a fraction of all pairs, that is required: in the whole time
+/// and in its later half.
 const RISING: f64 = 0.75;
 const STILL_RISING: f64 = 0.5;
-/// The later half must have so much of the speed of the whole.
+/// The later half must have at least this fraction of the overall slope.
 const STILL_FAST: f64 = 0.4;
-/// It must grow by such a part of what it was.
+/// The total growth must be at least this fraction of the initial value.
 const LEAST_PART: f64 = 0.1;
 
-/// How a number of an observer grows, if it does, by at least `least` in what is looked at.
+/// The growth of an observer's number, if it grows by at least `least` in the examined time.
 pub fn growth(
     database: &Database,
     series: &Series,
@@ -44,7 +45,7 @@ pub fn growth(
     growth_over(SHORTEST, database, series, at, least, number)
 }
 
-/// The same, if so much time is known at least.
+/// Likewise, if at least `shortest` nanoseconds are known.
 pub fn growth_over(
     shortest: u64,
     database: &Database,
@@ -77,7 +78,7 @@ pub fn growth_over(
     })
 }
 
-/// The smallest value of each piece.
+/// The minimum of each piece.
 fn floors(since: u64, at: u64, value: impl Fn(u64) -> Option<f64>) -> Option<Vec<f64>> {
     let span = at - since;
     let count = PIECES * SAMPLES_PER_PIECE;
@@ -92,7 +93,7 @@ fn floors(since: u64, at: u64, value: impl Fn(u64) -> Option<f64>) -> Option<Vec
     (0..PIECES).map(piece).collect()
 }
 
-/// How many more of all pairs rise than fall, as a part of all.
+/// The excess of rising over falling pairs, as a fraction of all pairs.
 fn rising(values: &[f64]) -> f64 {
     let (mut sum, mut pairs) = (0.0, 0.0_f64);
     for (position, earlier) in values.iter().enumerate() {
@@ -108,7 +109,7 @@ fn rising(values: &[f64]) -> f64 {
     sum / pairs.max(1.0)
 }
 
-/// The middle of the slopes of all pairs: a few odd values do not move it.
+/// The median of the slopes of all pairs, which is robust against outliers.
 fn slope(values: &[f64]) -> f64 {
     let mut slopes = Vec::new();
     for (position, earlier) in values.iter().enumerate() {

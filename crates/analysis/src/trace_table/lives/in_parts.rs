@@ -1,6 +1,7 @@
-//! The lives of a sound trace of one domain, by all processors: parts of it are decoded at the same time, and put together in order.
+//! Reads the lives of a sound trace with a single domain in parallel: parts are decoded concurrently and
+//! concatenated in order.
 //!
-//! What makes no sense, whatever it is, is left to a pass over the trace, which says what it means.
+//! Anything irregular is left to a sequential pass, which reports what it means.
 
 use std::ops::Range;
 
@@ -12,12 +13,12 @@ use super::{MAX_OBJECTS, MAX_SAMPLES, Noting, PROMOTED, source_bits};
 use crate::parallel;
 use crate::trace_file::TraceFile;
 
-/// Packets of a part at most, of some 32 kB each.
+/// The most packets in a part; a packet is about 32 kB.
 const MOST_PACKETS: usize = 64;
-/// Parts of a trace at least, if it has so many packets.
+/// The fewest parts of a trace, if it has that many packets.
 const LEAST_PARTS: usize = 16;
 
-/// Reads all of it; none if that is for a pass to do.
+/// Reads the whole trace; None if a sequential pass is required.
 pub(super) fn read<T: Moment>(trace: &TraceFile, noting: &mut Noting<T>) -> Option<Losses> {
     let parts = trace.parts()?;
     let all = parts.packets();
@@ -39,19 +40,19 @@ pub(super) fn read<T: Moment>(trace: &TraceFile, noting: &mut Noting<T>) -> Opti
     is_sound.then(|| trace.index().losses().clone())
 }
 
-/// What some packets say of objects.
+/// What some packets say about objects.
 struct Part<T> {
     born: Vec<T>,
     samples: SmallNumbers,
     words: SmallNumbers,
     kinds: Vec<u8>,
-    /// As in [`super::Lives::events`].
+    /// Like [`super::Lives::events`].
     events: Bits,
-    /// Who is promoted or dies, in order; those who are promoted, at no time.
+    /// Objects that die or are promoted, in order; for promotions the time is `NEVER`.
     ends: Vec<(u32, T)>,
-    /// Sampled words of all.
+    /// The sampled words of all objects.
     total: u64,
-    /// The first and the last.
+    /// The first and the last time.
     times: Option<(Micros, Micros)>,
     is_sound: bool,
 }
@@ -105,7 +106,7 @@ impl<T: Moment> Part<T> {
 }
 
 impl<T: Moment> Noting<T> {
-    /// Adds a part; false if something makes no sense, or there is too much of it.
+    /// Appends a part. Returns false if anything is irregular, or a limit is exceeded.
     fn append(&mut self, part: &Part<T>) -> bool {
         let first = self.spans.born.len();
         let all = first + part.born.len();

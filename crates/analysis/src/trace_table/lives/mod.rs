@@ -1,7 +1,8 @@
-//! What became of every object, in columns: one pass without stacks.
+//! The lives of all objects, in columns: one pass without stacks.
 //!
-//! Objects are numbered in order of birth. Besides their columns there is the order of all births and deaths, a bit for
-//! each event and the list of those that die, because many events have the same time and a peak lies between two of them.
+//! Objects are numbered in order of allocation. In addition to their columns there is the order of all births
+//! and deaths, as a bit for each event and a list of the dying objects: many events have the same time, and a
+//! peak lies between two of them.
 
 mod in_parts;
 
@@ -24,24 +25,24 @@ pub(crate) struct Lives {
     pub(super) samples: SmallNumbers,
     /// Without header.
     pub(super) words: SmallNumbers,
-    /// Empty if there is one domain only.
+    /// Empty if there is only one domain.
     pub(super) domains: Vec<u16>,
     pub(super) only_domain: u16,
-    /// Where it was allocated, and whether it was promoted.
+    /// The source of the allocation, and whether the object was promoted.
     pub(super) kinds: Vec<u8>,
-    /// What the trace calls them, if not by their numbers.
+    /// Object ids in the trace; None if they equal the numbers.
     ids: Option<Vec<u64>>,
-    /// Every event: set if it is a birth.
+    /// A bit for every event: set for a birth.
     pub(super) events: Bits,
-    /// Who dies, in order.
+    /// The dying objects, in order.
     pub(super) deaths: Vec<u32>,
-    /// For every so many events, how many births lie before them.
+    /// For every [`EVENTS_PER_MARK`]th event, the number of births before it.
     pub(super) births_before: Vec<u32>,
     pub(super) sum: IdSum,
     pub losses: Losses,
 }
 
-/// Of [`Lives::kinds`].
+/// A flag in [`Lives::kinds`].
 pub(super) const PROMOTED: u8 = 4;
 
 pub(super) fn source_bits(source: Source) -> u8 {
@@ -52,23 +53,23 @@ pub(super) fn source_bits(source: Source) -> u8 {
     }
 }
 
-/// Events from one entry of [`Lives::births_before`] to the next.
+/// The number of events between two entries of [`Lives::births_before`].
 pub(super) const EVENTS_PER_MARK: usize = 1 << 16;
 
-/// More objects have no numbers.
+/// The most objects that can be numbered.
 const MAX_OBJECTS: usize = u32::MAX as usize - 1;
-/// Sums of more are not exact.
+/// Larger sums are not exact as `f64`.
 const MAX_SAMPLES: u64 = 1 << 53;
-/// More ends of objects that nobody has heard of are no trace that anybody recorded.
+/// No recorded trace has more ends of unknown objects.
 const MAX_ORPHANS: usize = 1 << 20;
 
 impl Lives {
-    /// Reads them.
+    /// Reads the lives.
     ///
     /// # Errors
-    /// If ids are used twice, or objects die twice, and similar: only passes say what that means.
+    /// If ids are reused, objects die twice, or the like: only passes determine what that means.
     pub fn read(trace: &TraceFile) -> Result<Lives, NoTable> {
-        // One more bit than the longest trace of which headers tell: events may be a little later.
+        // One bit of headroom beyond the duration in the headers, because events may be slightly later.
         if trace.index().duration().0 < u64::from(u32::MAX / 2) {
             Lives::with_times(trace, Times::Short)
         } else {
@@ -80,7 +81,7 @@ impl Lives {
         trace: &TraceFile,
         times: impl FnOnce(Spans<T>) -> Times,
     ) -> Result<Lives, NoTable> {
-        // The headers of a hostile file promise anything; an event takes some bytes.
+        // The headers of a hostile file may claim anything; an event takes at least some bytes.
         let promised = usize::try_from(trace.index().allocations()).unwrap_or(usize::MAX);
         let capacity = promised.min(trace.bytes().len() / 6);
         let written_by = trace.index().domains();
@@ -121,7 +122,7 @@ impl Lives {
         })
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.kinds.len()
     }
@@ -130,7 +131,7 @@ impl Lives {
         ObjectId(self.ids.as_ref().map_or(number as u64, |ids| ids[number]))
     }
 
-    /// A peak as everybody else knows it.
+    /// Converts a peak to its public form.
     pub fn peak(&self, moment: Option<PeakMoment>) -> Peak {
         moment.map_or_else(Peak::default, |PeakMoment { number, samples, .. }| Peak {
             time: with_spans!(&self.times, spans => spans.born[number].micros()),
@@ -140,22 +141,22 @@ impl Lives {
     }
 }
 
-/// Where a peak lies in the order of events.
+/// A peak's position in the order of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeakMoment {
-    /// The object whose birth made it.
+    /// The object whose birth caused it.
     pub number: usize,
-    /// How many deaths lie before.
+    /// The number of deaths before it.
     pub deaths: usize,
-    /// Sampled words alive.
+    /// Sampled words that are alive.
     pub samples: u64,
 }
 
-/// Numbers of objects by their ids.
+/// Numbers of objects by id.
 enum Numbers {
-    /// They are the same.
+    /// Ids equal numbers.
     Same,
-    /// They are not.
+    /// Ids differ from numbers.
     Other(Box<OtherNumbers>),
 }
 
@@ -163,7 +164,7 @@ enum Numbers {
 struct OtherNumbers {
     ids: Vec<u64>,
     alive: LiveTable<u32>,
-    /// All that ever were.
+    /// All ids seen so far.
     seen: ObjectSet,
 }
 
@@ -176,12 +177,12 @@ struct Noting<T> {
     several_domains: bool,
     kinds: Vec<u8>,
     ids: Numbers,
-    /// Ids of which the trace told an end before any birth.
+    /// Ids that ended before they were allocated.
     orphans: HashSet<u64>,
     events: Bits,
     deaths: Vec<u32>,
     sum: IdSum,
-    /// Sampled words of all.
+    /// The sampled words of all objects.
     total: u64,
     odd: Option<NoTable>,
 }
@@ -210,7 +211,7 @@ impl<T: Moment> Noting<T> {
         self.odd.get_or_insert(NoTable::Odd(why));
     }
 
-    /// Notes the id of a new object.
+    /// Records the id of a new object.
     #[inline]
     fn born(&mut self, id: ObjectId) {
         let number = self.spans.born.len();
@@ -231,7 +232,7 @@ impl<T: Moment> Noting<T> {
         }
     }
 
-    /// From here on, ids are not numbers.
+    /// From here on, ids differ from numbers.
     #[cold]
     fn stop_counting(&mut self) {
         let mut other = OtherNumbers::default();
@@ -246,7 +247,7 @@ impl<T: Moment> Noting<T> {
         self.ids = Numbers::Other(Box::new(other));
     }
 
-    /// The number of an object that is alive. Others make no sense, or are of objects that were lost.
+    /// The number of a live object; None for invalid ids, and for objects that were lost.
     #[inline]
     fn alive(&mut self, id: ObjectId) -> Option<usize> {
         let (number, known) = match &mut self.ids {
