@@ -1,5 +1,5 @@
-//! Lays the page down where `page.rs` includes it: as `ui/dist` has it, if it was built from the sources as they are;
-//! otherwise it is built from `ui/`, with node and npm.
+//! Provides the page for `page.rs` to include: from `ui/dist`, if that was built from the current sources;
+//! otherwise it is built from `ui/` with node and npm.
 
 use std::env;
 use std::fs;
@@ -20,11 +20,11 @@ fn main() {
     }
     let is_built = PARTS.iter().all(|part| built.join(part).exists());
     if is_built {
-        // Cargo would run this every time for a file that is not there.
+        // For a missing file, cargo would run the build script every time.
         println!("cargo:rerun-if-changed={}", built.display());
     }
     let built_from = fs::read_to_string(built.join(BUILT_FROM)).ok();
-    // A package may have the page without its sources.
+    // A package may contain the page without its sources.
     let is_current = sources::digest(&ui).map_or(true, |digest| built_from == Some(digest));
     if is_built && is_current {
         return copy(&built, &out);

@@ -1,22 +1,23 @@
-//! What the page is made of, how it is built, and a digest of it: `ui/dist` has the page as it was built, with the digest of the sources it
-//! was built from. `build.rs` takes it if the sources are still these, and `cargo xtask page` checks that they are.
+//! The sources of the page, how it is built, and a digest of the sources. `ui/dist` contains a built page
+//! with the digest of its sources. `build.rs` uses it if the sources have not changed, and `cargo xtask page`
+//! checks that they have not.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// Files and folders of `ui/` that the page is made of.
+/// The files and folders of `ui/` from which the page is built.
 pub const SOURCES: &[&str] =
     &["src", "index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
 
-/// What it consists of when it is built. `page.rs` includes the same.
+/// The files of a built page. `page.rs` includes the same.
 pub const PARTS: &[&str] = &["index.html", "app.js", "app.css"];
 
-/// Beside them: the digest of what they were built from.
+/// The file beside them with the digest of their sources.
 pub const BUILT_FROM: &str = "built-from";
 
-/// The digest of the sources in `ui`, as it is written. Times say nothing in a fresh clone.
+/// The digest of the sources in `ui`, as text. Modification times would mean nothing in a fresh clone.
 ///
 /// # Errors
 /// If a source cannot be read.
@@ -38,23 +39,23 @@ fn add(path: &Path, name: &str, hash: &mut u64) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         names.extend(entry?.file_name().into_string());
     }
-    // Tests are no part of it, nor are types, which `cargo xtask page --types` writes.
+    // Tests are not part of the page, nor is the module of types, which `cargo xtask page --types` writes.
     names.retain(|name| !name.contains(".test.") && name != "generated.ts");
     names.sort();
     names.iter().try_for_each(|inner| add(&path.join(inner), &format!("{name}/{inner}"), hash))
 }
 
-/// FNV-1a, of the length too, so that nothing moves from one to the next.
+/// FNV-1a, including the length, so that bytes cannot move from one item to the next unnoticed.
 fn add_bytes(bytes: &[u8], hash: &mut u64) {
     for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
         *hash = (*hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
 }
 
-/// Builds the page into a folder, with node and npm.
+/// Builds the page into a directory, with node and npm.
 ///
 /// # Errors
-/// What is missing, or what did not work.
+/// What is missing, or what failed.
 pub fn build(ui: &Path, out: &Path) -> Result<(), String> {
     if !ui.join("package.json").exists() {
         return Err("its sources are not there".to_owned());
@@ -65,7 +66,8 @@ pub fn build(ui: &Path, out: &Path) -> Result<(), String> {
     run(build.arg("--outDir").arg(out).current_dir(ui))
 }
 
-/// Installs what the lock file says, unless that was done: cargo builds this several times, for several profiles.
+/// Installs the packages in the lock file, unless that was done: cargo runs this several times, for several
+/// profiles.
 fn install(ui: &Path) -> Result<(), String> {
     let lock = fs::read(ui.join("package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
     let installed = ui.join("node_modules/.installed-from");

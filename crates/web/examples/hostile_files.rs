@@ -1,5 +1,5 @@
-//! Writes files whose names, texts and paths would do harm in a page that took them for anything but text, for the
-//! page's tests: `hostile_files FOLDER`.
+//! Writes files whose names, texts and paths would do harm in a page that treated them as anything but text.
+//! For the page's tests: `hostile_files FOLDER`.
 
 use std::error::Error;
 use std::fs::File;
@@ -15,7 +15,7 @@ use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, Source, SourceLocation, TraceInfo, Words, Writer,
 };
 
-/// What no page may run, and no table, picture or spreadsheet may stumble over.
+/// Names that no page may execute, and that must not break any table, picture or spreadsheet.
 const NAMES: &[&str] = &[
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(2)</script>",
@@ -32,7 +32,7 @@ const NAMES: &[&str] = &[
     "\u{feff}\u{200b}",
 ];
 
-/// A name that is far too long, the last of them.
+/// All names, and a name that is far too long.
 fn names() -> Vec<String> {
     let long = format!("Long.{}", "x<y>&".repeat(2_000));
     NAMES.iter().map(|name| (*name).to_owned()).chain([long]).collect()

@@ -1,4 +1,4 @@
-//! What a question is answered with.
+//! Answers to questions.
 
 use bactrian_analysis::question::{PlainAnswer, QuestionError};
 use serde::Serialize;
@@ -16,10 +16,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer that only the page wants.
+    /// An answer to a question that only the page asks.
     ///
     /// # Errors
-    /// If the result is not JSON: a number that is none.
+    /// If the result cannot be represented in JSON, because of a number such as NaN.
     pub fn of_page(result: impl Serialize) -> Result<Answer, QuestionError> {
         let result = serde_json::to_value(result).map_err(|error| {
             QuestionError::Broken(format!("the answer cannot be written: {error}"))

@@ -1,4 +1,4 @@
-//! The questions that the page asks, by name: those of `analysis`, and one that only the page has.
+//! The questions of the page, by name: those of `analysis`, and one that only the page asks.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::evidence::{Evidence, File, Progress};
 use crate::growing::Taking;
 use crate::query::Query;
 
-/// The question that lists files. It is about what is shown, not about evidence.
+/// The question for the list of files. It is about what is shown, not about evidence.
 pub const FILES: &str = "files";
 
 /// Answers a question.
 ///
 /// # Errors
-/// There is no such question, it is wrong, or it cannot be answered.
+/// If the question does not exist, is invalid, or cannot be answered.
 pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, QuestionError> {
     match name {
         FILES => files(evidence, None, false),
@@ -24,8 +24,8 @@ pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, 
     }
 }
 
-/// What is shown, how far opening it has come, the snapshot that is being taken or was taken last, and whether there is
-/// somebody who knows SQL.
+/// The shown files with the progress of opening them, the snapshot that is or was last taken, and whether
+/// there is an SQL engine.
 pub fn files(
     evidence: &Evidence,
     taking: Option<&Taking>,

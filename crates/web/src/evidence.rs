@@ -1,9 +1,10 @@
-//! What is shown: the files that were named, and a program that runs.
+//! The evidence that is shown: the files that were named, and running programs.
 //!
-//! Evidence does not change. When it grows ([`crate::growing`]), it is new evidence of the same files and one more.
+//! Evidence is immutable. When it grows ([`crate::growing`]), it becomes new evidence of the same files and
+//! one more.
 //!
-//! Large snapshots take seconds to open. That is done in the background ([`crate::snapshots`]), so that the page is there at once
-//! and says how far it has come; a question waits for what it is about.
+//! Large snapshots take seconds to open. They are opened in the background ([`crate::snapshots`]), so that
+//! the page appears at once and shows the progress; a question waits for the file that it is about.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,23 +17,23 @@ use bactrian_analysis::{TraceFile, TraceQuestions, info};
 use crate::growing::SnapshotTaker;
 use crate::snapshots::{HeapOpener, SnapshotFile, Snapshots};
 
-/// One thing to look at.
+/// A file or program.
 pub struct File {
-    /// Where it is, as it was named.
+    /// Its path, as it was given.
     pub path: PathBuf,
-    /// What it holds.
+    /// Its contents.
     pub contents: Contents,
-    /// Options that were given with it, and that commands need too: which types a snapshot has.
+    /// Options given with it that commands need too, such as the type table of a snapshot.
     pub options: Vec<String>,
-    /// How a snapshot is taken of it, if it is a process of which the page may take one.
+    /// How to take a snapshot of it, if it is a process and the page may take snapshots.
     pub taker: Option<SnapshotTaker>,
 }
 
-/// What a file holds.
+/// The contents of a file.
 pub enum Contents {
-    /// A trace, which is read in the background from now on.
+    /// A trace, which is read in the background.
     Trace(Arc<TraceQuestions>),
-    /// A heap snapshot: what its header says, and the graph.
+    /// A heap snapshot: the information in its header, and the graph.
     Snapshot(Box<Info>, Arc<SnapshotFile>),
     /// Live numbers.
     Live(Box<dyn LiveSource>),
@@ -60,19 +61,19 @@ impl File {
         File { path: path.to_owned(), contents, options: Vec::new(), taker: None }
     }
 
-    /// With options that commands need too.
+    /// Adds options that commands need too.
     #[must_use]
     pub fn with_options(self, options: Vec<String>) -> File {
         File { options, ..self }
     }
 
-    /// With a way to take snapshots of it.
+    /// Adds a way to take snapshots of it.
     #[must_use]
     pub fn with_taker(self, taker: SnapshotTaker) -> File {
         File { taker: Some(taker), ..self }
     }
 
-    /// What the page calls it.
+    /// The page's name for this kind of file.
     pub fn kind(&self) -> &'static str {
         match self.contents {
             Contents::Trace(_) => "trace",
@@ -81,7 +82,7 @@ impl File {
         }
     }
 
-    /// How far opening it has come.
+    /// The progress of opening it.
     pub fn progress(&self) -> Progress {
         match &self.contents {
             Contents::Snapshot(_, file) => file.progress(),
@@ -94,10 +95,10 @@ impl File {
     }
 }
 
-/// How far opening has come.
+/// The progress of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
-    /// This share is done.
+    /// This fraction is done.
     Opening(f64),
     /// It is open.
     Open,
@@ -105,13 +106,13 @@ pub enum Progress {
     Failed,
 }
 
-/// All that is shown, in the order in which it was named.
+/// All evidence, in the order in which it was given.
 pub struct Evidence {
     files: Vec<Arc<File>>,
     snapshots: Arc<Snapshots>,
 }
 
-/// Sorts files of one kind; they take the places that files of this kind have.
+/// Sorts the files of one kind, within the positions that files of this kind have.
 fn in_order(files: Vec<File>, kind: &str, sort: impl FnOnce(&mut [File])) -> Vec<File> {
     let is_it: Vec<bool> = files.iter().map(|file| file.kind() == kind).collect();
     let (mut those, others): (Vec<_>, Vec<_>) =
@@ -122,14 +123,14 @@ fn in_order(files: Vec<File>, kind: &str, sort: impl FnOnce(&mut [File])) -> Vec
     is_it.into_iter().filter_map(next).collect()
 }
 
-/// No answer has more rows: what people want to see of more comes page by page.
+/// The most rows in an answer: users page through longer tables.
 const MOST_ROWS: usize = 5_000;
 
 impl Evidence {
-    /// These; from now on snapshots are read in the background.
+    /// Starts to read snapshots in the background.
     ///
-    /// Snapshots come in the order in which they were taken: of `x.2.heap` and `x.10.heap`, a shell names the latter first.
-    /// Traces come as they were recorded, so that what is compared is before and after.
+    /// Snapshots are sorted by the time they were taken, because a shell would list `x.10.heap` before
+    /// `x.2.heap`. Traces are sorted by recording time, so that comparisons are from earlier to later.
     pub fn new(files: Vec<File>) -> Evidence {
         let files = in_order(files, "snapshot", |snapshots| {
             sort_by_time(snapshots, |file| match &file.contents {
@@ -148,7 +149,7 @@ impl Evidence {
         Evidence::of(files.into_iter().map(Arc::new).collect())
     }
 
-    /// The same, and one more.
+    /// The same evidence with one more file.
     #[must_use]
     pub fn and(&self, file: File) -> Evidence {
         Evidence::of(self.files.iter().cloned().chain([Arc::new(file)]).collect())
@@ -163,7 +164,7 @@ impl Evidence {
         Evidence { files, snapshots }
     }
 
-    /// To be called before the program ends: what is being written beside files is written to its end.
+    /// To be called before the program ends: completes index files that are being written.
     pub fn end(&self) {
         for file in &self.files {
             if let Contents::Snapshot(_, file) = &file.contents {
@@ -172,12 +173,12 @@ impl Evidence {
         }
     }
 
-    /// All of them.
+    /// All files.
     pub fn files(&self) -> &[Arc<File>] {
         &self.files
     }
 
-    /// One of them.
+    /// The file with this number.
     pub fn file(&self, file: FileNumber) -> Result<&File, QuestionError> {
         let (at, all) = (file.0, self.files.len());
         self.files

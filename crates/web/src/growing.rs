@@ -1,8 +1,9 @@
-//! Evidence that grows: a snapshot of a program that is shown is taken from the page, and shown beside the rest.
+//! Evidence that grows: from the page, a snapshot of a shown program can be taken, and it is then shown
+//! beside the rest.
 //!
-//! It is the only request that changes anything. One is taken at a time, on a thread of its own: it goes on if the page is
-//! closed. How far it has come is told with the list of files. A new snapshot comes behind all other files, since links have the
-//! numbers of files, and must stay right.
+//! This is the only request that changes anything. One snapshot is taken at a time, on its own thread, which
+//! continues if the page is closed. Its progress is reported with the list of files. A new snapshot goes
+//! behind all other files, because links contain the numbers of files and must stay valid.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -13,19 +14,20 @@ use serde::Serialize;
 
 use crate::evidence::{Evidence, File};
 
-/// Takes a snapshot, and tells which share of the heap is read. Why there is none is said as the command line would say it.
+/// Takes a snapshot and reports the fraction of the heap that was read. Errors have the wording of the
+/// command line.
 pub type SnapshotTaker =
     Box<dyn Fn(&dyn Fn(f64)) -> Result<NewSnapshot, String> + Send + Sync + 'static>;
 
-/// A snapshot that was taken.
+/// A new snapshot.
 pub struct NewSnapshot {
-    /// The file, open.
+    /// The open file.
     pub file: File,
-    /// What the command line would say of it.
+    /// What the command line would print about it.
     pub said: Vec<String>,
 }
 
-/// What is shown, which may grow.
+/// Evidence that may grow.
 pub struct GrowingEvidence {
     evidence: RwLock<Arc<Evidence>>,
     /// The snapshot that is being taken, or was taken last.
@@ -76,16 +78,16 @@ impl Taking {
     }
 }
 
-/// Why no snapshot is begun.
+/// Why no snapshot is started.
 #[derive(Debug)]
 pub enum NotBegun {
     /// Another one is being taken.
     Busy,
-    /// None may be taken of this file from the page.
+    /// The page may not take snapshots of this file.
     Forbidden(String),
     /// There is no such file.
     Wrong(QuestionError),
-    /// The machine does not let us.
+    /// An error of the operating system.
     Failed(String),
 }
 
@@ -94,7 +96,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl GrowingEvidence {
-    /// This, at first.
+    /// Starts with this evidence.
     pub fn new(evidence: Evidence) -> Arc<GrowingEvidence> {
         Arc::new(GrowingEvidence {
             evidence: RwLock::new(Arc::new(evidence)),
@@ -103,21 +105,20 @@ impl GrowingEvidence {
         })
     }
 
-    /// What is shown now.
+    /// The current evidence.
     pub fn now(&self) -> Arc<Evidence> {
         self.evidence.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The snapshot that is being taken, or was taken last. Of one that was taken, the file is among those of [`Self::now`] from
-    /// then on.
+    /// The snapshot that is being taken, or was taken last. Once it is taken, its file is in [`Self::now`].
     pub fn taking(&self) -> Option<Taking> {
         lock(&self.taking).clone()
     }
 
-    /// Begins to take a snapshot of a program.
+    /// Starts to take a snapshot of a program.
     ///
     /// # Errors
-    /// None is begun.
+    /// If no snapshot is started.
     pub fn take(self: &Arc<Self>, of: FileNumber) -> Result<Taking, NotBegun> {
         let evidence = self.now();
         let file = evidence.file(of).map_err(NotBegun::Wrong)?;
@@ -140,7 +141,7 @@ impl GrowingEvidence {
         Ok(begun)
     }
 
-    /// What the thread does.
+    /// The body of the thread.
     fn work(&self, evidence: &Evidence, of: FileNumber) {
         let progress = |done| self.set(TakingState::Reading { done });
         let taken = catch_unwind(AssertUnwindSafe(|| {
@@ -165,7 +166,7 @@ impl GrowingEvidence {
         }
     }
 
-    /// Puts a file behind the others; gives its number.
+    /// Appends a file and returns its number.
     fn add(&self, file: File) -> usize {
         let mut evidence = self.evidence.write().unwrap_or_else(PoisonError::into_inner);
         let more = evidence.and(file);
@@ -174,11 +175,11 @@ impl GrowingEvidence {
         number
     }
 
-    /// To be called before the program ends: what is being written is written to its end, and the program that a snapshot is taken
-    /// of is let go.
+    /// To be called before the program ends: completes files that are being written, and lets the program go
+    /// of which a snapshot is being taken.
     pub fn end(&self) {
         if let Some(thread) = lock(&self.taker).take() {
-            // It catches its panics.
+            // The thread catches its panics.
             let _ = thread.join();
         }
         self.now().end();
@@ -206,7 +207,8 @@ mod tests {
 
     type Step = Box<dyn FnOnce(&dyn Fn(f64)) -> Option<Result<NewSnapshot, String>> + Send>;
 
-    /// A program whose snapshots go on step by step, and one of which none is taken.
+    /// Two sources: a program whose snapshots proceed step by step, and one of which no snapshot can be
+    /// taken.
     fn shown() -> (Arc<GrowingEvidence>, Sender<Step>) {
         let (go_on, steps): (Sender<Step>, Receiver<Step>) = channel();
         let steps = Mutex::new(steps);
@@ -255,7 +257,7 @@ mod tests {
         };
         let now = shown.now();
         assert_eq!([0, 1, 2].map(|at| name(&now, at)), ["server", "run.live", "new.heap"]);
-        // Whoever asks something meanwhile has what was there when it was asked.
+        // A question in progress sees the evidence that existed when it was asked.
         assert_eq!(before.files().len(), 2);
         assert_eq!(shown.take(FileNumber(0)).expect("again").number, 2);
         go_on.send(Box::new(move |_| Some(Err("gone".to_owned())))).expect("it waits");

@@ -1,13 +1,14 @@
-//! The page: traces, heap snapshots, series of them and live programs, to look at and click through.
+//! The page: traces, heap snapshots, series of them and live programs, to view and click through.
 //!
-//! The page itself is in `ui/`; the build script has it made and this crate carries it. It asks questions by name
-//! ([`api`]), and the answers are those of the command line's `--json`, so that a number is the same wherever it is shown.
-//! [`serve`] answers them over HTTP, on loopback, to whoever knows the token; [`write_report`] leads the
-//! page through its views and writes it, with the answers that it asked for, into one file.
+//! The page's sources are in `ui/`; the build script has it built, and this crate embeds it. The page asks
+//! questions by name ([`api`]), and the answers equal the command line's `--json`, so that a number is the
+//! same wherever it is shown. [`serve`] answers over HTTP on loopback for clients that know the token.
+//! [`write_report`] takes the page through its views and writes it, with the answers that it asked for, into
+//! one file.
 //!
-//! Promises: who does not know the token learns nothing; the browser is given slices, never whole files; questions change
-//! nothing. One request does: it takes a snapshot of a program that is shown ([`growing`]), where whoever serves the page has
-//! given a way to do so.
+//! Guarantees: clients without the token learn nothing; the browser gets slices, never whole files; questions
+//! change nothing. One request does change something: it takes a snapshot of a shown program ([`growing`]),
+//! where the caller has provided a way to do so.
 
 mod answer;
 mod api;

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: one text that is given to whoever asks, by the server that the page has.
+//! A metrics endpoint for Prometheus, on the HTTP server that the page uses.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,24 +11,24 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-/// The content type of the text.
+/// The content type of the text format.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Gives what was published last, until it is dropped.
+/// Serves the text that was published last, until dropped.
 pub struct Metrics {
     text: Text,
     address: SocketAddr,
-    /// Dropping it ends all that runs on it.
+    /// Dropping it ends all its tasks.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 type Text = Arc<Mutex<Arc<str>>>;
 
 impl Metrics {
-    /// Listens there; `:PORT` is of this machine only.
+    /// Listens on this address; `:PORT` means loopback.
     ///
     /// # Errors
-    /// If nobody may listen there.
+    /// If it cannot listen there.
     pub fn serve(address: &str) -> io::Result<Metrics> {
         let address = match address.strip_prefix(':') {
             Some(port) => format!("127.0.0.1:{port}"),
@@ -45,18 +45,18 @@ impl Metrics {
             .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "look at /metrics\n") })
             .with_state(text.clone());
         runtime.spawn(async move {
-            // It ends only with the runtime.
+            // Ends only with the runtime.
             drop(axum::serve(listener, router).await);
         });
         Ok(Metrics { text, address, runtime: Some(runtime) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on this is given.
+    /// Replaces the text.
     pub fn publish(&self, text: String) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
@@ -64,7 +64,7 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        // Who is being answered misses the rest.
+        // A response in progress is cut off.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn whoever_asks_gets_what_was_published_last() {
         let metrics = Metrics::serve("127.0.0.1:0").expect("a port");
-        // Somebody who says nothing, and somebody who never stops, hold up nobody.
+        // A silent client and a client that never finishes its request hold up nobody.
         let _silent = TcpStream::connect(metrics.address()).expect("connected");
         let mut slow = TcpStream::connect(metrics.address()).expect("connected");
         slow.write_all(b"GET /metrics HTTP/1.1\r\nX: ").expect("heard");

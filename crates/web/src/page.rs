@@ -1,4 +1,4 @@
-//! The page, as the build script had it made from `ui/`.
+//! The page as the build script provided it from `ui/`.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ struct Part {
     bytes: &'static [u8],
 }
 
-/// What the page is made of.
+/// All files of the page.
 static PARTS: &[Part] = &[
     Part {
         name: "index.html",
@@ -18,7 +18,7 @@ static PARTS: &[Part] = &[
     Part { name: "app.css", bytes: include_bytes!(concat!(env!("OUT_DIR"), "/page/app.css")) },
 ];
 
-/// A part of the page by its name, and what kind of file it is. The empty name is the page itself.
+/// A file of the page by name, with its content type. The empty name means the page itself.
 pub fn part(name: &str) -> Option<(Cow<'static, [u8]>, &'static str)> {
     let name = if name.is_empty() { "index.html" } else { name };
     let part = PARTS.iter().find(|part| part.name == name)?;
@@ -30,7 +30,7 @@ pub fn part(name: &str) -> Option<(Cow<'static, [u8]>, &'static str)> {
     Some((newer(name).map_or(Cow::Borrowed(part.bytes), Cow::Owned), kind))
 }
 
-/// Who works on the page lets it be read from a folder anew each time: nothing has to be compiled.
+/// For work on the page: reads it from a directory each time, so that nothing needs to be compiled.
 #[cfg(debug_assertions)]
 fn newer(name: &str) -> Option<Vec<u8>> {
     std::fs::read(std::path::Path::new(&std::env::var_os("BACTRIAN_PAGE")?).join(name)).ok()
@@ -41,7 +41,7 @@ fn newer(_: &str) -> Option<Vec<u8>> {
     None
 }
 
-/// The text of a part that is always there.
+/// The text of a file that always exists.
 pub fn text(name: &str) -> String {
     part(name).map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

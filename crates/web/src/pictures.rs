@@ -1,4 +1,4 @@
-//! Pictures as files: drawn by the page's own script, so that they are those of the page.
+//! Pictures as files, drawn by the page's own script, so that they equal those in the page.
 
 use bactrian_analysis::Flame;
 use bactrian_analysis::heap::{GraphAnswer, HeapDiffFlame};
@@ -18,31 +18,31 @@ pub struct FlameAbout {
     pub width: u32,
 }
 
-/// A flame graph as one SVG file that zooms and searches in any browser.
+/// A flame graph as one SVG file, with zoom and search in any browser.
 ///
 /// # Errors
-/// What went wrong with the page, in its words.
+/// The message of an error in the page's script.
 pub fn flame_svg(flame: &Flame, about: &FlameAbout) -> Result<String, String> {
     drawn("flameFile", flame, about)
 }
 
-/// A flame graph of two heaps, with what was lost of them in sentences.
+/// A flame graph of two heaps, with notes on what was lost of them.
 ///
 /// # Errors
-/// What went wrong with the page, in its words.
+/// The message of an error in the page's script.
 pub fn heap_flame_svg(flame: &HeapDiffFlame, notes: Vec<String>) -> Result<String, String> {
     drawn("heapFlameFile", flame, &serde_json::json!({ "notes": notes }))
 }
 
-/// A heap, or what is around a block, as an SVG file.
+/// A heap, or the neighbourhood of a block, as an SVG file.
 ///
 /// # Errors
-/// What went wrong with the page, in its words.
+/// The message of an error in the page's script.
 pub fn graph_svg(graph: &GraphAnswer, title: &str) -> Result<String, String> {
     drawn("graphFile", graph, &serde_json::json!({ "title": title }))
 }
 
-/// What a function of the page's makes of an answer.
+/// Calls a function of the page's script with an answer.
 fn drawn(
     function: &str,
     answer: &impl Serialize,

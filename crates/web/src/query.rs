@@ -1,11 +1,11 @@
-//! The parameters of a question, as a URL has them.
+//! The parameters of a question, as in a URL.
 
-/// Names and values, in the order given; a name may come several times.
+/// Names and values, in the given order; names may repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Of what follows the `?` of a URL.
+    /// Parses the part of a URL after the `?`.
     pub fn parse(text: &str) -> Query {
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -14,13 +14,13 @@ impl Query {
         Query(pairs.collect())
     }
 
-    /// All of them.
+    /// All pairs.
     pub fn pairs(&self) -> &[(String, String)] {
         &self.0
     }
 }
 
-/// Takes `%41` and `+` back; what is no such thing stays as it is.
+/// Decodes `%41` and `+`; invalid sequences stay as they are.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,7 +1,8 @@
-//! One file with the page and the answers that it asks for on a tour through its views, to be opened from disk and sent around.
+//! Reports: one file with the page and the answers that it asks for on a tour through its views, to be opened
+//! from disk and sent around.
 //!
-//! Every answer is compressed by itself, so that the page unpacks what it shows and so that we know, while we add them, how
-//! large the file will be. What there is no room for is listed in the page.
+//! Every answer is compressed by itself, so that the page only unpacks what it shows, and so that the size of
+//! the file is known while answers are added. Answers that do not fit are listed in the page.
 
 use std::io::{self, Write};
 
@@ -17,40 +18,42 @@ use crate::page;
 use crate::query::Query;
 use crate::tour::{Asked, tour};
 
-/// How a report is written.
+/// Options of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportOptions {
-    /// No report is larger, in bytes.
+    /// The maximum size, in bytes.
     pub most_bytes: usize,
-    /// Whether it has source lines.
+    /// Whether to include source lines.
     pub sources: bool,
 }
 
-/// What a report has.
+/// What a report contains.
 #[derive(Debug)]
 pub struct Report {
-    /// Bytes of the file.
+    /// The size of the file, in bytes.
     pub bytes: usize,
-    /// Answers in it.
+    /// The number of answers.
     pub answers: usize,
-    /// What there was no room for, as the commands that print it.
+    /// Answers that did not fit, as the commands that print them.
     pub left_out: Vec<String>,
-    /// Why the tour ended early, which is a fault of ours: the report lacks what would have been asked later.
+    /// Why the tour ended early; None normally. It is a bug of ours: the report lacks what would have been
+    /// asked later.
     pub fault: Option<String>,
 }
 
-/// The page's marks for its script and its style, which its build lays down.
+/// The placeholders for script and style in the built page.
 const SCRIPT: &str = r#"<script type="module" crossorigin src="./app.js"></script>"#;
 const STYLE: &str = r#"<link rel="stylesheet" crossorigin href="./app.css">"#;
-/// Nothing may be loaded from anywhere.
+/// Forbids loading anything from elsewhere.
 const POLICY: &str = r#"<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">"#;
-/// For the list of what was left out.
+/// Bytes reserved for the list of omitted answers.
 const RESERVE: usize = 64 << 10;
 
-/// Asks what the page asks for, and writes page and answers. `progress` is told the share that is done.
+/// Answers what the page asks, and writes the page with the answers. `progress` is called with the fraction
+/// done.
 ///
 /// # Errors
-/// The file cannot be written, or there is not even room for the page.
+/// If the file cannot be written, or not even the page fits.
 pub fn write_report(
     evidence: &Evidence,
     options: &ReportOptions,
@@ -76,7 +79,7 @@ pub fn write_report(
         } else {
             api::answer(evidence, name, &Query::parse(query))
         };
-        // Why there is no answer is one, too.
+        // The reason why there is no answer is stored as an answer.
         let json = match &answer {
             Ok(answer) => serde_json::to_string(answer).ok()?,
             Err(failure) => json!({ "error": failure.to_string() }).to_string(),
@@ -93,7 +96,7 @@ pub fn write_report(
         }
         Some(json)
     });
-    // All that was asked for is open now.
+    // By now everything that was asked for is open.
     let files = api::answer(evidence, api::FILES, &Query::default()).map(|files| json!(files));
     if let Ok(files) = files {
         answers.insert(
@@ -106,7 +109,7 @@ pub fn write_report(
     let count = answers.len();
     let told = left_out.iter().take(200).collect::<Vec<_>>();
     let data = json!({ "answers": answers, "left_out": told, "most_bytes": options.most_bytes });
-    // In a script nothing ends the data but `</script`, and without `<` there is none.
+    // In a script element only `</script` ends the data, which cannot occur without `<`.
     let data = data.to_string().replace('<', "\\u003c");
     for part in [&before, &data, &after] {
         out.write_all(part.as_bytes())?;
@@ -119,7 +122,7 @@ pub fn write_report(
     })
 }
 
-/// The page with everything in it, cut where the answers go.
+/// The page with script and style inlined, split where the answers go.
 fn page_around_answers() -> (String, String) {
     let script = page::text("app.js").replace("</script", "<\\/script");
     let style = page::text("app.css").replace("</style", "<\\/style");
@@ -131,7 +134,7 @@ fn page_around_answers() -> (String, String) {
     (before, after)
 }
 
-/// Compressed, as text.
+/// Compressed and base64-encoded.
 fn packed(bytes: &[u8]) -> io::Result<String> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! When questions are answered: a few at a time, and no longer than somebody waits for them; and how far they have come.
+//! Schedules questions: a few at a time, cancelled when the client goes away, with progress.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -8,19 +8,20 @@ use bactrian_analysis::{StepProgress, UnderWay};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-/// Questions that are answered at the same time; more wait. Each may use all processors.
+/// The number of questions answered concurrently. Each may use all processors.
 const AT_ONCE: usize = 4;
-/// What begins so is answered at once, also while others wait for a large file to be read: how far that has come, for example.
+/// Questions with these prefixes are answered at once, even while others wait for a large file to be read:
+/// the progress of reading, for example.
 const IS_QUICK: [&str; 3] = ["files", "overview/info", "live"];
 
-/// Gives questions their turns.
+/// Schedules questions.
 #[derive(Clone)]
 pub struct Scheduler {
     turns: Arc<Semaphore>,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// A question that somebody waits for.
+/// A question that a client waits for.
 struct Asked {
     question: String,
     since: Instant,
@@ -43,7 +44,7 @@ pub struct AnswerProgress {
 pub enum NoAnswer {
     /// The question cannot be answered.
     Refused(QuestionError),
-    /// Who answers it panicked.
+    /// The computation panicked.
     Panicked,
 }
 
@@ -52,7 +53,7 @@ impl Scheduler {
         Scheduler { turns: Arc::new(Semaphore::new(AT_ONCE)), asked: Arc::default() }
     }
 
-    /// How far the questions have come that somebody waits for.
+    /// The progress of all questions that clients wait for.
     pub fn progress(&self) -> Vec<AnswerProgress> {
         let progress = |asked: &Asked| AnswerProgress {
             question: asked.question.clone(),
@@ -66,8 +67,8 @@ impl Scheduler {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a question on a thread of its own when its turn has come. If this future is dropped, because the request was
-    /// aborted, the question is given up; it holds its turn until it has really ended.
+    /// Answers a question on a separate thread when its turn comes. Dropping this future, because the request
+    /// was aborted, cancels the question; it keeps its slot until it has really ended.
     pub async fn answer<T: Send + 'static>(
         &self,
         question: &str,
@@ -93,7 +94,7 @@ impl Scheduler {
     }
 }
 
-/// Somebody waits for an answer. When this is dropped, nobody does.
+/// A client waits for an answer, until this is dropped.
 struct Waiting<'s> {
     scheduler: &'s Scheduler,
     answer: UnderWay,
@@ -149,7 +150,7 @@ mod tests {
         };
         let first = ask();
         until(&is_at_quarter);
-        // The request was aborted: the answer is cancelled, and no longer listed.
+        // The request was aborted: the answer is cancelled and no longer listed.
         first.abort();
         until(&<[AnswerProgress]>::is_empty);
         let second = ask();

@@ -1,20 +1,20 @@
-//! The page's script where there is no browser: in QuickJS, which is a part of this program.
+//! Runs the page's script without a browser, in the embedded QuickJS.
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{CatchResultExt, Context, Ctx, Object, Runtime};
 
 use crate::page;
 
-/// Deep trees are rendered by recursion.
+/// Deep trees are rendered recursively, in bytes.
 const STACK: usize = 16 << 20;
-/// No page needs as much: it would be a fault of the page's, and must not harm the machine.
+/// Far more than any page needs: a leak in the page's script must not harm the machine.
 const MEMORY: usize = 2 << 30;
 
-/// Runs the page's script in a thread of its own, and then `run` with what the script offers: the object `bactrian`, see
-/// `ui/src/main.tsx`. The caller does something `meanwhile`.
+/// Runs the page's script on a separate thread, then `run` with the object `bactrian` that the script
+/// provides (see `ui/src/main.tsx`). The calling thread runs `meanwhile`.
 ///
 /// # Errors
-/// What the script threw, in its words: a fault of the page's.
+/// The message of an exception of the script, which is a bug in the page.
 pub fn with_page<T: Send>(
     run: impl for<'js> FnOnce(&Ctx<'js>, &Object<'js>) -> rquickjs::Result<T> + Send,
     meanwhile: impl FnOnce(),

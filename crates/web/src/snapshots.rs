@@ -1,8 +1,8 @@
-//! Heap snapshots, opened when somebody wants them and closed when others need the room.
+//! Heap snapshots, opened on demand and closed when others need the memory.
 //!
-//! A series of large snapshots does not fit into memory. So what a series needs ([`HeapSums`]) is counted of one after the
-//! other in the background, and of the heaps themselves only as many stay open as fit into a budget: the least recently used is
-//! closed first, and opened again when it is wanted.
+//! A series of large snapshots does not fit into memory. So the sums that a series needs ([`HeapSums`]) are
+//! computed one snapshot after the other in the background, and only as many heaps stay open as fit into a
+//! budget. The least recently used is closed first, and reopened when needed.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -14,36 +14,36 @@ use bactrian_analysis::wait_until;
 
 use crate::evidence::Progress;
 
-/// Opens a snapshot, and tells how far it has come. It may be asked to do so again.
+/// Opens a snapshot and reports the progress. May be called again.
 pub type HeapOpener =
     Box<dyn Fn(&mut dyn FnMut(f64)) -> Result<Heap, String> + Send + Sync + 'static>;
 
-/// What open heaps may take together; the one that was used last stays open, whatever it takes.
+/// The memory budget for open heaps, in bytes. The most recently used heap stays open whatever its size.
 const BUDGET: u64 = 256_000_000;
 
-/// Counts uses of heaps. Evidence that grows is new evidence of the same files, so it is one clock for all.
+/// Counts uses of heaps. Growing evidence consists of the same files, so all evidence shares one clock.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
-/// All snapshots that are shown.
+/// All shown snapshots.
 #[derive(Default)]
 pub struct Snapshots {
     all: Vec<Arc<SnapshotFile>>,
 }
 
-/// A snapshot that is open, or will be.
+/// A snapshot that is open or will be opened.
 pub struct SnapshotFile {
     open: HeapOpener,
-    /// It cannot be opened again.
+    /// It is never closed, because it cannot be reopened.
     stays: bool,
-    /// In millionths.
+    /// The progress, in millionths.
     done: AtomicU32,
-    /// When it was used last.
+    /// The time of the last use.
     used: AtomicU64,
     heap: Mutex<Option<Result<Arc<Heap>, String>>>,
     sums: OnceLock<Result<Arc<HeapSums>, String>>,
-    /// Held by who opens it.
+    /// Held while opening.
     opening: Mutex<()>,
-    /// Held by who writes its index; whether none may be written any more.
+    /// Held while writing the index; set when no more index may be written.
     is_over: Mutex<bool>,
 }
 
@@ -52,7 +52,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SnapshotFile {
-    /// One that `stays` open is never closed: it cannot be opened again.
+    /// A snapshot that `stays` open is never closed, because it cannot be reopened.
     pub fn new(open: HeapOpener, stays: bool) -> SnapshotFile {
         SnapshotFile {
             open,
@@ -66,7 +66,7 @@ impl SnapshotFile {
         }
     }
 
-    /// How far reading has come; a heap that was closed is open again when it is wanted.
+    /// The progress of reading. A heap that was closed counts as open, because it is reopened on demand.
     pub fn progress(&self) -> Progress {
         let heap = lock(&self.heap).as_ref().map(Result::is_ok);
         match (heap, self.sums.get().map(Result::is_ok)) {
@@ -76,12 +76,13 @@ impl SnapshotFile {
         }
     }
 
-    /// Waits until no index is being written, and lets none be written after that: nothing is left half done.
+    /// Waits until no index is being written, and prevents further writes, so that nothing is left
+    /// incomplete.
     pub fn end(&self) {
         *lock(&self.is_over) = true;
     }
 
-    /// Lets one thread open the snapshot; others wait here until it is open, or their answers are cancelled.
+    /// Lets one thread open the snapshot; others wait here until it is open or their answers are cancelled.
     fn turn(&self) -> MutexGuard<'_, ()> {
         let turn = || match self.opening.try_lock() {
             Ok(turn) => Some(turn),
@@ -91,7 +92,7 @@ impl SnapshotFile {
         wait_until(turn, || self.done())
     }
 
-    /// The share that is read.
+    /// The fraction that was read.
     fn done(&self) -> f64 {
         f64::from(self.done.load(Ordering::Relaxed)) / 1e6
     }
@@ -105,8 +106,8 @@ impl SnapshotFile {
         (self.open)(&mut tell).map(Arc::new)
     }
 
-    /// Computes what the first pictures of a heap show, and keeps it in the snapshot's index, so that the next time they are
-    /// there at once.
+    /// Computes what the first views of a heap show, and saves it in the index, so that it is available at
+    /// once the next time.
     fn prepare(&self, heap: &Heap) {
         let RootsQuestion { depth, number, .. } = RootsQuestion::default();
         roots(heap, &RootsShape { depth, limit: number });
@@ -119,7 +120,7 @@ impl SnapshotFile {
 }
 
 impl Snapshots {
-    /// These; from now on they are read in the background: the last one first, which is looked at first.
+    /// Starts to read the snapshots in the background: the last one first, because users look at it first.
     pub fn start(all: Vec<Arc<SnapshotFile>>) -> Arc<Snapshots> {
         let snapshots = Arc::new(Snapshots { all });
         let work = {
@@ -134,15 +135,15 @@ impl Snapshots {
                 }
             }
         };
-        // If no thread can be started, the first question opens the snapshot.
+        // Without a thread, the first question opens the snapshot.
         drop(thread::Builder::new().name("read snapshots".to_owned()).spawn(work));
         snapshots
     }
 
-    /// The heap, as soon as it is open.
+    /// The heap; waits until it is open.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// If it cannot be opened.
     pub fn heap(&self, file: &SnapshotFile) -> Result<Arc<Heap>, QuestionError> {
         file.used.store(CLOCK.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         if let Some(heap) = file.open_heap() {
@@ -161,15 +162,15 @@ impl Snapshots {
         heap.map_err(QuestionError::Broken)
     }
 
-    /// What is counted of it, as soon as it is.
+    /// The sums; waits until they are computed.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// If it cannot be opened.
     pub fn sums(&self, file: &SnapshotFile) -> Result<Arc<HeapSums>, QuestionError> {
         if file.sums.get().is_none() {
             let _one = file.turn();
             file.sums.get_or_init(|| {
-                // A heap that is opened for this alone is closed at once.
+                // A heap that is opened only for the sums is closed at once.
                 let heap = file.open_heap().unwrap_or_else(|| file.opened())?;
                 if file.stays {
                     *lock(&file.heap) = Some(Ok(heap.clone()));
@@ -184,7 +185,8 @@ impl Snapshots {
         }
     }
 
-    /// Closes heaps until the others fit into the budget. Questions that are being answered keep theirs until they are done.
+    /// Closes heaps until the others fit into the budget. Questions in progress keep theirs until they are
+    /// done.
     fn close_least_recently_used(&self) {
         let open = self.all.iter().filter_map(|file| match file.open_heap() {
             Some(Ok(heap)) => {

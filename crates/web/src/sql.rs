@@ -1,4 +1,4 @@
-//! Queries in SQL, where whoever serves the page has an engine for them.
+//! SQL queries, if the server has an engine for them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::answer::Answer;
 use crate::evidence::{Evidence, File};
 use crate::query::Query;
 
-/// The question that has a query.
+/// The name of the question.
 pub const QUERY: &str = "query";
 
-/// Answers a query, with options, of files: the rows, each an object, or what is wrong with it.
+/// Runs a query with options on files. Returns the rows, each an object, or an error message.
 pub type QueryEngine =
     Box<dyn Fn(&[String], &[String], &str) -> Result<Value, String> + Send + Sync>;
 
-/// Answers a query of all files that are shown.
+/// Runs a query on all shown files.
 ///
 /// # Errors
-/// There is no engine, or the query is wrong.
+/// If there is no engine, or the query is invalid.
 pub fn answer(
     engine: Option<&QueryEngine>,
     evidence: &Evidence,
@@ -30,10 +30,10 @@ pub fn answer(
         engine.ok_or_else(|| QuestionError::Unknown("nobody here knows SQL".to_owned()))?;
     let sql = query.pairs().iter().find(|(name, _)| name == "sql").map(|(_, sql)| sql.as_str());
     let sql = sql.ok_or_else(|| QuestionError::Wrong("sql: the query".to_owned()))?;
-    // What is shown and can be read again.
+    // The shown files that can be read again.
     let is_file = |file: &&Arc<File>| file.path != Path::new("-") && file.path.is_file();
     let files: Vec<&Arc<File>> = evidence.files().iter().filter(is_file).collect();
-    // Options are of all files of a command: those of the first that has any.
+    // A command has one set of options for all its files: take those of the first file that has any.
     let options = files.iter().map(|file| &file.options).find(|options| !options.is_empty());
     let options = options.cloned().unwrap_or_default();
     let paths: Vec<String> =

@@ -1,5 +1,5 @@
-//! What a report has: the page is rendered for it, view after view, and what it asks for is what the report carries
-//! (`ui/src/tour/`).
+//! Determines the contents of a report: the page is rendered view by view, and the report contains what it
+//! asks for (`ui/src/tour/`).
 
 use std::sync::mpsc;
 
@@ -7,21 +7,22 @@ use rquickjs::{Function, Object};
 
 use crate::script::with_page;
 
-/// What the page asks for.
+/// A question of the page.
 #[derive(Debug)]
 pub struct Asked {
     /// As in a URL: `trace/top?file=0`.
     pub question: String,
-    /// How much of the tour is done, up to 1.
+    /// The fraction of the tour that is done.
     pub done: f64,
 }
 
-/// Leads the page through its views. `answer` gives answers in JSON, or none.
+/// Takes the page through its views. `answer` returns answers in JSON, or None.
 ///
 /// # Errors
-/// What went wrong with the page, in its words. What was asked before stays asked.
+/// The message of an error in the page's script. Earlier questions have been passed to `answer`.
 pub fn tour(answer: &mut dyn FnMut(Asked) -> Option<String>) -> Result<(), String> {
-    // What the script calls must live as long as the script: so it has only the ends of channels.
+    // Functions that the script calls must live as long as the script, so they only have the ends of
+    // channels.
     let (ask, asked) = mpsc::channel::<Asked>();
     let (tell, told) = mpsc::channel::<Option<String>>();
     with_page(

@@ -1,4 +1,4 @@
-//! The page's types of questions and answers, written from their schemas.
+//! Generates the page's types of questions and answers from their schemas.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ fn definition(name: &str, schema: &Value) -> String {
     }
 }
 
-/// Whether an interface can be made of it: an object with known fields and nothing else.
+/// Whether an interface can represent it: an object with known fields and nothing else.
 fn is_object(schema: &Value) -> bool {
     let others = ["oneOf", "anyOf", "allOf", "$ref", "additionalProperties"];
     schema.get("properties").is_some() && others.iter().all(|key| schema.get(key).is_none())
@@ -60,7 +60,7 @@ fn type_of(schema: &Value, level: usize) -> String {
         if let Some(several) = schema.get(key).and_then(Value::as_array) {
             let union: Vec<_> = several.iter().map(|one| type_of(one, level)).collect();
             let union = union.join(" | ");
-            // Fields beside the choice belong to all of it.
+            // Fields beside the choice belong to every variant.
             return match schema.get("properties") {
                 Some(_) => format!("{} & ({union})", object(schema, level)),
                 None => union,
@@ -113,7 +113,7 @@ fn object(schema: &Map<String, Value>, level: usize) -> String {
         let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let key = if is_plain { name.clone() } else { format!("{name:?}") };
         let mark = if is_required(name) { "" } else { "?" };
-        // What is left out when it is null is never null.
+        // A property that is omitted when null is never null.
         let of = type_of(property, level + 1);
         let of = if is_required(name) { &*of } else { of.trim_end_matches(" | null") };
         let _ = writeln!(text, "{}{indent}{key}{mark}: {of};", comment(property, &indent));

@@ -1,63 +1,63 @@
-//! Who is answered.
+//! Access control.
 //!
-//! Any page that is open in the user's browser can send requests to loopback, and any user of the machine can connect. So
-//! there is a token that only who was shown the URL knows; the request must be meant for us by name, lest a name of somebody
-//! else's be turned to our address; and it must not come from somebody else's page.
+//! Any page open in the user's browser can send requests to loopback, and any user of the machine can
+//! connect. So a request must carry a token that is part of the URL; its Host header must name us, against
+//! DNS rebinding; and it must not come from another site's page.
 
 use std::io;
 use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, header};
 
-/// What a request has to know.
+/// What a request is checked against.
 #[derive(Clone, Debug)]
 pub struct Guard {
     token: String,
-    /// Ways to name us.
+    /// Our accepted Host headers.
     hosts: Vec<String>,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To look.
+    /// To read.
     Question,
     /// To change something.
     Change,
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The token is not there, or another.
+    /// The token is missing or wrong.
     Token,
-    /// It is meant for another host.
+    /// The Host header names another host.
     Host,
-    /// It comes from another page.
+    /// It comes from another site's page.
     Origin,
 }
 
 impl Guard {
-    /// With a new token, for a server at this address.
+    /// Creates a token for a server at this address.
     ///
     /// # Errors
-    /// There is no randomness to be had.
+    /// If no random bytes are available.
     pub fn new(address: SocketAddr) -> io::Result<Guard> {
         let port = address.port();
         let hosts = vec![address.to_string(), format!("localhost:{port}")];
         Ok(Guard { token: token()?, hosts })
     }
 
-    /// What only who may ask knows.
+    /// The token.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Takes the token off a path: what is left is what is asked for. A change has to come from our own page, and to say so, as
-    /// every browser does.
+    /// Checks a request and returns its path without the token. A change must come from our own page and say
+    /// so, which every browser does.
     ///
     /// # Errors
-    /// The request is not answered.
+    /// If the request is refused.
     pub fn admit<'p>(
         &self,
         purpose: Purpose,
@@ -76,7 +76,8 @@ impl Guard {
         if !text(header::ORIGIN).map_or(!is_change, is_ours) {
             return Err(Refused::Origin);
         }
-        // Browsers say so even where they send no origin. `none`: the user typed the URL or followed it from elsewhere.
+        // Browsers send this header even where they send no Origin. `none`: the user typed the URL, or
+        // followed a link from outside the browser.
         let site = headers.get("sec-fetch-site").map(|value| value.to_str().unwrap_or("?"));
         let (token, rest) = path.trim_start_matches('/').split_once('/').ok_or(Refused::Token)?;
         if !is_same(token, &self.token) {
@@ -92,13 +93,13 @@ impl Guard {
     }
 }
 
-/// Compares in a time that does not tell where they differ.
+/// Compares in constant time.
 fn is_same(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     one.len() == other.len() && differences == 0
 }
 
-/// 128 bits that nobody can guess.
+/// 128 random bits.
 fn token() -> io::Result<String> {
     use std::io::Read;
     let mut bytes = [0; 16];

@@ -1,4 +1,5 @@
-//! The server on loopback: parts of the page, answers to its questions, and the one thing that it may be asked to do.
+//! The HTTP server on loopback: files of the page, answers to questions, and the one request that changes
+//! something.
 
 mod guard;
 
@@ -23,21 +24,22 @@ use crate::scheduler::{NoAnswer, Scheduler};
 use crate::sql::{self, QueryEngine};
 use guard::{Guard, Purpose, Refused};
 
-/// What the page may do: run its own script, use its own style, ask us. Nothing from elsewhere, nothing inline.
+/// What the page may do: run its own script, use its own style, and send requests to us. Nothing from
+/// elsewhere, nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/// What asks how far answers have come that others wait for.
+/// The question for the progress of other questions.
 const PROGRESS: &str = "progress";
-/// What a snapshot is asked for by: the only thing that is not a question.
+/// The path of the request for a snapshot, the only request that is not a question.
 const SNAPSHOT: &str = "api/snapshot";
 
-/// Why there is no server.
+/// Why the server cannot start.
 #[derive(Debug)]
 pub enum ServeError {
-    /// The port is not to be had.
+    /// The port is not available.
     Listen(u16, io::Error),
-    /// Something else that a server needs is not to be had.
+    /// Another resource of the server is not available.
     Start(io::Error),
 }
 
@@ -57,21 +59,21 @@ impl std::fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// A server that answers, until it is dropped.
+/// A running server, until dropped.
 pub struct Server {
     url: String,
     evidence: Arc<GrowingEvidence>,
-    /// Dropping it ends all that runs on it.
+    /// Dropping it ends all its tasks.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Server {
-    /// Where the page is. Whoever knows it can ask everything.
+    /// The URL of the page, which grants full access.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// To be called before the program ends: what is being written is written to its end.
+    /// To be called before the program ends: completes files that are being written.
     pub fn end(self) {
         self.evidence.end();
     }
@@ -79,7 +81,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Answers that are still computed are of no use to anybody.
+        // Nobody waits for answers that are still being computed.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -93,10 +95,11 @@ struct Shared {
     engine: Option<QueryEngine>,
 }
 
-/// Serves the page on loopback, at this port or, if it is 0, at any; with an engine it answers queries in SQL, too.
+/// Serves the page on loopback at this port, or at any free port if it is 0. With an engine, SQL queries are
+/// answered too.
 ///
 /// # Errors
-/// The port is not to be had.
+/// If the port is not available.
 pub fn serve(
     evidence: Evidence,
     engine: Option<QueryEngine>,
@@ -117,7 +120,7 @@ pub fn serve(
         Arc::new(Shared { evidence: evidence.clone(), guard, scheduler: Scheduler::new(), engine });
     let router = Router::new().fallback(respond).with_state(shared);
     runtime.spawn(async move {
-        // It ends only with the runtime.
+        // Ends only with the runtime.
         drop(axum::serve(listener, router).await);
     });
     Ok(Server { url, evidence, runtime: Some(runtime) })
@@ -162,7 +165,7 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> R
     answer(&shared, name.to_owned(), query).await
 }
 
-/// Begins to take a snapshot of the file that is asked for.
+/// Starts to take a snapshot of the requested file.
 fn take(shared: &Shared, query: &str) -> Response<Body> {
     let query = Query::parse(query);
     let file = query.pairs().iter().find(|(name, _)| name == "file");
@@ -188,7 +191,7 @@ async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Bod
     let work = move || {
         let answer = match &*name {
             api::FILES => {
-                // In this order: the file of a snapshot that was taken is among the files.
+                // In this order, so that the file of a completed snapshot is in the list.
                 let taking = shown.taking();
                 api::files(&shown.now(), taking.as_ref(), asked.engine.is_some())?
             }
