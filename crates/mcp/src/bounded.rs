@@ -1,11 +1,12 @@
-//! Answers that an assistant has room for: the longest lists are cut until all of it is a few kilobytes.
+//! Limits answers to what an assistant can use: the longest lists are cut until the answer has at most a few
+//! kilobytes.
 
 use serde_json::{Value, json};
 
-/// No answer is longer, in bytes.
+/// The maximum length of an answer, in bytes.
 const MOST: usize = 8_000;
 
-/// An answer with its sentences and its command, cut if it is long.
+/// An answer with its notes and its command, shortened if necessary.
 pub fn written(result: Value, notes: &[String], command: Option<&str>) -> String {
     let mut most = 50;
     loop {
@@ -31,7 +32,7 @@ pub fn written(result: Value, notes: &[String], command: Option<&str>) -> String
     }
 }
 
-/// Cuts lists to so many items, numbers to what can be read, and leaves out what is null.
+/// Cuts lists to `most` items, rounds numbers, and omits nulls.
 fn cut(value: Value, most: usize, left_out: &mut usize) -> Value {
     match value {
         Value::Array(mut items) => {

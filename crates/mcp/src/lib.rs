@@ -1,8 +1,8 @@
-//! Questions as tools of the Model Context Protocol, so that a coding assistant can ask them.
+//! Questions as tools of the Model Context Protocol, for coding assistants.
 //!
-//! Each question of `analysis` that a command asks is a tool, with the same parameters, and its schema is that of the question.
-//! Answers are conclusions of a few kilobytes ([`bounded`]), with what has to be said of them and the command that prints the
-//! whole. The protocol runs over standard input and output.
+//! Each question of `analysis` that has a command is a tool with the same parameters, and its schema is the
+//! question's. Answers are conclusions of a few kilobytes ([`bounded`]), with notes and the command that
+//! prints the complete answer. The protocol runs over standard input and output.
 
 mod bounded;
 
@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 /// Opens a trace or a heap snapshot.
 pub type Opener = Box<dyn Fn(&Path) -> Result<File, String> + Send + Sync>;
 
-/// What an assistant should know.
+/// Instructions for assistants.
 pub const SKILL: &str = include_str!("skill.md");
 
-/// Questions that only the page asks: pictures, and completion of what is typed.
+/// Questions that only the page asks: pictures, and completion of input.
 const OF_THE_PAGE: &[&str] = &[
     "trace/flame",
     "trace/around",
@@ -39,17 +39,17 @@ const OF_THE_PAGE: &[&str] = &[
     "heap/diff-flame",
     "heap/evolution-names",
 ];
-/// What begins so is of programs that run, and none can be opened here.
+/// The prefix of questions about running programs, which cannot be opened here.
 const LIVE: &str = "live/";
-/// How often it is told how far an answer has come.
+/// The interval between progress notifications.
 const TELL_EVERY: Duration = Duration::from_secs(1);
-/// Rows of a table, unless another number is asked for.
+/// The default number of rows of a table.
 const ROWS: usize = 10;
 
-/// Answers on standard input and output until the client leaves.
+/// Serves on standard input and output until the client disconnects.
 ///
 /// # Errors
-/// There is no runtime for it, or the client does not speak the protocol.
+/// If the runtime cannot be started, or the client does not speak the protocol.
 pub fn serve(files: Vec<File>, open: Opener) -> io::Result<()> {
     let evidence = RwLock::new(Arc::new(Evidence::new(files)));
     let server = Server(Arc::new(Shared { evidence, open }));
@@ -119,14 +119,14 @@ impl ServerHandler for Server {
     }
 }
 
-/// Tells a client that wants to know it how far an answer has come.
+/// Notifies a client that asked for it of the progress of an answer.
 async fn tell(context: &RequestContext<RoleServer>, answer: &UnderWay) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let StepProgress { step, done } = answer.progress();
     if step > 0 {
         let mut progress = ProgressNotificationParam::new(token, f64::from(step - 1) + done);
         progress.message = Some(format!("step {step}, {:.0} %", done * 100.0));
-        // Who does not listen will not be told.
+        // A client that has gone cannot be notified.
         drop(context.peer.notify_progress(progress).await);
     }
 }
@@ -138,7 +138,7 @@ fn questions() -> impl Iterator<Item = &'static QuestionEntry> {
         .filter(|entry| !OF_THE_PAGE.contains(&entry.name) && !entry.name.starts_with(LIVE))
 }
 
-/// What a question is called among tools, whose names have no slashes.
+/// The name of a question's tool; tool names cannot contain slashes.
 fn tool_name(entry: &QuestionEntry) -> String {
     entry.name.replace(['/', '-'], "_")
 }
