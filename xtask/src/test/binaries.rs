@@ -25,7 +25,7 @@ const LONGEST: &[&str] =
 const THREADS: usize = 2;
 
 /// No test program takes as long, even on a busy machine.
-const TOO_LONG: Duration = Duration::from_secs(20 * 60);
+const TOO_LONG: Duration = Duration::from_secs(40 * 60);
 
 /// What says to a task that it runs beside others.
 pub const ONE_OF_MANY: &str = "BACTRIAN_ONE_OF_MANY";
@@ -185,18 +185,27 @@ fn run_jobs(jobs: VecDeque<Job>) -> Outcome {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
                     let Some(mut job) = next else { return };
                     let begin = Instant::now();
-                    let result = run_one(&mut job, &logs);
+                    let mut used = 0.0;
+                    let result = run_one(&mut job, &logs, &mut used);
                     let seconds = begin.elapsed().as_secs_f64();
                     let Ok(mut total) = total.lock() else { return };
                     match result {
                         Ok(Some(Counts { passed, ignored })) => {
                             total.0 += passed;
                             total.1 += ignored;
-                            println!("{seconds:7.1} s  {passed:4} passed  {}", job.name);
+                            println!(
+                                "{seconds:7.1} s {used:7.1} s  {passed:4} passed  {}",
+                                job.name
+                            );
                         }
-                        Ok(None) => println!("{seconds:7.1} s  all passed  {}", job.name),
+                        Ok(None) => {
+                            println!("{seconds:7.1} s {used:7.1} s  all passed  {}", job.name)
+                        }
                         Err(reason) => {
-                            println!("{seconds:7.1} s  FAILED  {}\n{reason}", job.name);
+                            println!(
+                                "{seconds:7.1} s {used:7.1} s  FAILED  {}\n{reason}",
+                                job.name
+                            );
                             total.2.push(job.name);
                         }
                     }
@@ -205,6 +214,7 @@ fn run_jobs(jobs: VecDeque<Job>) -> Outcome {
         }
     });
     let (passed, ignored, failed) = total.into_inner().map_err(|_| "a test runner panicked")?;
+    println!("(seconds by the clock, and of processors)");
     println!("{passed} passed, {} failed, {ignored} skipped", failed.len());
     match failed.is_empty() {
         true => Ok(()),
@@ -217,7 +227,7 @@ struct Counts {
     ignored: usize,
 }
 
-fn run_one(job: &mut Job, logs: &Path) -> Result<Option<Counts>, String> {
+fn run_one(job: &mut Job, logs: &Path, used: &mut f64) -> Result<Option<Counts>, String> {
     // Tasks that run beside others run tests themselves, and two programs of one crate may have one name.
     static LOGS: AtomicUsize = AtomicUsize::new(0);
     let (this, number) = (std::process::id(), LOGS.fetch_add(1, Ordering::Relaxed));
@@ -229,6 +239,8 @@ fn run_one(job: &mut Job, logs: &Path) -> Result<Option<Counts>, String> {
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", job.name))?;
     let start = Instant::now();
     let status = loop {
+        // What it used is known until it has been waited for.
+        *used = processor_seconds(child.id()).unwrap_or(*used);
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break Some(status),
             None if start.elapsed() > TOO_LONG => {
@@ -250,6 +262,15 @@ fn run_one(job: &mut Job, logs: &Path) -> Result<Option<Counts>, String> {
         Some(status) => Err(format!("{said}\n{status}")),
         None => Err(format!("{said}\ndoes not end: killed after {TOO_LONG:?}")),
     }
+}
+
+/// Seconds of processors that a process and those of its children that have ended have used.
+fn processor_seconds(pid: u32) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may contain anything: state is field 3; utime, stime, cutime and cstime are 14 to 17.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = fields.split_whitespace().skip(11).take(4);
+    Some(ticks.filter_map(|number| number.parse::<f64>().ok()).sum::<f64>() / 100.0)
 }
 
 /// What the last line of a test program counts.
