@@ -1,4 +1,4 @@
-//! Variables that C code has registered: three skip lists, in the order of addresses.
+//! Variables that C code has registered: three skip lists, ordered by address.
 
 use bactrian_ocaml::heap_layout::skip_list;
 
@@ -7,7 +7,8 @@ use bactrian_ocaml::Version;
 use super::Place;
 use super::finder::Finder;
 
-/// A cell of OCaml 4.11: the variable, then the next cell. The list itself begins as a cell does.
+/// In OCaml 4.11 a cell consists of the variable's address and the next cell. The list head has the same
+/// layout.
 const NEXT_4_11: usize = 1;
 
 impl Finder<'_> {
@@ -26,7 +27,7 @@ impl Finder<'_> {
                 self.gap(format!("the list {list} of roots of C cannot be found"));
                 continue;
             };
-            // They are sorted, so that a ring would be seen.
+            // The lists are sorted, so a cycle would be detected.
             let mut last = 0;
             while cell != 0 {
                 let slot = self.field(cell, 0).filter(|slot| *slot > last);
@@ -47,7 +48,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a domain's own state registers, as C code does.
+    /// If a registered variable is in a domain's own state, what it is there.
     fn of_domain(&self, slot: u64) -> Option<Place> {
         let words = &self.layout.state;
         let index = self.states.iter().enumerate().find_map(|(thread, state)| {

@@ -1,4 +1,4 @@
-//! Frame descriptors of everything that is loaded, by return address.
+//! The frame descriptors of everything that is loaded, by return address.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
@@ -11,34 +11,34 @@ use super::words::addresses;
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
-/// Programs have one table for each module.
+/// An upper bound; programs have one table per module.
 const MOST_TABLES: usize = 1 << 20;
-/// How much of a table is read at once.
+/// How many bytes of a table are read at a time.
 const PIECE: usize = 1 << 18;
 
 /// All frame descriptors.
 pub(super) struct Descriptors<'a> {
     target: &'a Target,
     memory: &'a dyn Memory,
-    /// Return addresses and where their descriptors are, sorted.
+    /// Return addresses with the addresses of their descriptors, sorted.
     places: Vec<(u64, u64)>,
-    /// Those that were asked for. Few functions are on stacks, and each of them often.
+    /// Descriptors that were looked up. Stacks contain few functions, each of them often.
     known: RwLock<HashMap<u64, Option<Arc<Descriptor>>>>,
     /// What could not be read.
     pub gaps: Vec<String>,
 }
 
 impl<'a> Descriptors<'a> {
-    /// None: for who asks for no stacks.
+    /// Empty, for searches that do not read stacks.
     pub fn none(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
         let known = RwLock::default();
         Descriptors { target, memory, places: Vec::new(), known, gaps: Vec::new() }
     }
 
-    /// Reads the tables of the program and of what it has loaded since.
+    /// Reads the tables of the program and of its plugins.
     pub fn read(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
         let mut all = Descriptors::none(target, memory);
-        // Bytecode has none, but for a runtime's that it was linked with.
+        // Bytecode has none, except in a runtime that it was linked with.
         let tables = if target.code == Code::Native { all.tables() } else { Vec::new() };
         for table in tables {
             if all.add(table).is_none() {
@@ -58,7 +58,7 @@ impl<'a> Descriptors<'a> {
             }
             None => self.gaps.push("the list of frame tables has no name".to_owned()),
         }
-        // Plugins bring theirs along, by name.
+        // Plugins have symbols for theirs.
         let symbols = self.target.objects.iter().map(|object| &object.symbols);
         for symbols in symbols {
             let names = symbols.all().iter().filter(|symbol| !symbol.is_local);
@@ -85,7 +85,7 @@ impl<'a> Descriptors<'a> {
             let mut used = 0;
             while left > 0 {
                 let rest = piece.get(used..)?;
-                // What may go on behind the piece is read again from its beginning.
+                // A descriptor that may continue beyond the piece is read again at the start of the next one.
                 if rest.len() < LONGEST_DESCRIPTOR && !is_last && used > 0 {
                     break;
                 }
@@ -99,7 +99,7 @@ impl<'a> Descriptors<'a> {
         Some(())
     }
 
-    /// What stands at an address, up to so many bytes, or to where it cannot be read.
+    /// The bytes at an address, up to `most`, or to where memory cannot be read.
     fn piece(&self, address: u64, most: usize) -> Option<Vec<u8>> {
         let regions = self.memory.regions();
         let after = regions.partition_point(|region| region.range.start <= address);
@@ -112,7 +112,7 @@ impl<'a> Descriptors<'a> {
             end = region.range.end;
             ends.push(end);
         }
-        // What follows may be the kernel's, which only says that it can be read.
+        // The following region may be the kernel's, which claims to be readable but is not.
         ends.into_iter().rev().find_map(|end| {
             let length = usize::try_from(end - address).ok()?.min(most);
             let mut bytes = vec![0; length];
@@ -127,12 +127,12 @@ impl<'a> Descriptors<'a> {
         rest.take_while(move |address| *address < range.end)
     }
 
-    /// How many there are.
+    /// The number of descriptors.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// What the compiler tells of a return address.
+    /// The descriptor of a return address.
     pub fn find(&self, return_address: u64) -> Option<Arc<Descriptor>> {
         let known = self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(found) = known.get(&return_address) {
@@ -148,14 +148,14 @@ impl<'a> Descriptors<'a> {
     fn look_up(&self, return_address: u64) -> Option<Descriptor> {
         let at = self.places.binary_search_by_key(&return_address, |(address, _)| *address).ok()?;
         let (_, place) = *self.places.get(at)?;
-        // Most are short.
+        // Most descriptors are short.
         [256, LONGEST_DESCRIPTOR].into_iter().find_map(|most| {
             let (found, _) = Descriptor::read(&self.piece(place, most)?, place)?;
             Some(found)
         })
     }
 
-    /// Function and places in the source of a return address.
+    /// The function and the source locations of a return address.
     pub fn frame(&self, return_address: u64) -> Frame {
         let found = self.find(return_address).and_then(|descriptor| descriptor.debug_info);
         let locations = found.map_or(Vec::new(), |at| self.locations(at));

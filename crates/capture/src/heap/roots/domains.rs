@@ -1,10 +1,11 @@
-//! States of domains, on which everything hangs that is a domain's own.
+//! The states of domains, from which everything that belongs to a domain is reachable.
 //!
-//! OCaml 4 has one, in a global variable. OCaml 5 has the state of the running domain in a variable of each thread,
-//! which is empty while the thread waits in a system call; and a list of all domains in a static variable. So
-//! they are taken from the listing, else from that list, else from threads whose registers are known, and where
-//! nothing of this is at hand, memory is searched for what looks like one: its minor heap must be within the
-//! area that the runtime keeps for those, which has a name.
+//! OCaml 4 has a single state, in a global variable. OCaml 5 has the state of the running domain in a
+//! thread-local variable, which is null while the thread is blocked in a system call, and a list of all
+//! domains in a static variable. So states are taken from the listing, else from that list, else from threads
+//! whose registers are known. If none of these is available, memory is searched for what looks like a state:
+//! its minor heap must be within the area that the runtime reserves for minor heaps, which has a global
+//! symbol.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,18 +17,18 @@ use super::finder::Finder;
 use super::words::addresses;
 use crate::memory::Region;
 
-/// As many as OCaml allows.
+/// The largest number that OCaml allows.
 const MOST_DOMAINS: u64 = 4096;
-/// More is not searched.
+/// The maximal number of bytes that are searched.
 const MOST_SEARCHED: u64 = 1 << 28;
 const PIECE: u64 = 1 << 20;
 
-/// How far a search for the states of domains goes.
+/// How to search for the states of domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// Only where names lead to.
+    /// Only through symbols.
     Names,
-    /// All of memory, where names do not lead to all of them: that takes a while.
+    /// Also in all of memory, if symbols do not lead to all of them: that takes a while.
     Memory,
 }
 
@@ -48,7 +49,7 @@ impl Finder<'_> {
         self.states = states;
     }
 
-    /// States of the domains that run in this moment, in a program that does not hold still.
+    /// The states of the domains that are running at this moment, in a program that is not stopped.
     pub(super) fn running_domains(&mut self, search: Search) -> Vec<u64> {
         match self.has_domains() {
             false => {
@@ -75,7 +76,8 @@ impl Finder<'_> {
         let mut states = Vec::new();
         let mut met = HashSet::new();
         for way in ways {
-            // Threads that wait do not say which domain they run; so one way may know what another does not.
+            // Blocked threads do not say which domain they belong to, so one way may find what another does
+            // not.
             if states.len() as u64 >= expected {
                 break;
             }
@@ -93,7 +95,7 @@ impl Finder<'_> {
         states
     }
 
-    /// `stw_domains`: how many there are, and then a list of them, or where that is.
+    /// `stw_domains`: the number of domains, followed by their list or a pointer to it.
     fn participating(&mut self) -> Option<Vec<u64>> {
         let domains = self.target.local("domain", "stw_domains")?;
         let count = u64::from(self.field(domains, 0)? as u32);
@@ -103,13 +105,13 @@ impl Finder<'_> {
         };
         let each = (0..count.min(MOST_DOMAINS)).filter_map(|at| {
             let domain = self.words.word(list.checked_add(8 * at)?)?;
-            // After the number.
+            // The state follows the domain's number.
             self.field(domain, 1)
         });
         Some(each.collect())
     }
 
-    /// `caml_state` of threads that run.
+    /// `caml_state` of running threads.
     fn of_threads(&mut self) -> Vec<u64> {
         let object = self.target.runtime_object();
         let own = object.symbols.find("caml_state").zip(object.tls);
@@ -149,7 +151,7 @@ impl Finder<'_> {
                         piece.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
                     let young =
                         addresses(at, 8, usize::MAX).zip(words).filter(|(_, w)| area.contains(w));
-                    // Where a pointer into the minor heap's area is the beginning of such a heap.
+                    // A pointer into the minor heaps' area may be the start of a minor heap.
                     let offset = 8 * self.layout.state.young_start as u64;
                     let candidates: Vec<_> =
                         young.filter_map(|(at, _)| at.checked_sub(offset)).collect();
@@ -163,15 +165,15 @@ impl Finder<'_> {
         found
     }
 
-    /// Where all minor heaps are.
+    /// The area of all minor heaps.
     pub(super) fn minor_area(&mut self) -> Option<Range<u64>> {
         let start = self.global_word("caml_minor_heaps_start")?;
         let end = self.global_word("caml_minor_heaps_end")?;
         (start < end).then_some(start..end)
     }
 
-    /// Whether this may be the state of a domain of OCaml 5: its minor heap is where those are, its number is
-    /// one, and it has a stack.
+    /// Whether this may be the state of a domain of OCaml 5: its minor heap is in the area, its number is
+    /// valid, and it has a stack.
     fn is_state(&mut self, state: u64, area: &Range<u64>) -> bool {
         let words = &self.layout.state;
         let fields = [words.young_start, words.young_end, words.young_pointer];

@@ -1,4 +1,4 @@
-//! Ephemerons and weak arrays: the runtime links all of them, by their first field.
+//! Ephemerons and weak arrays: the runtime links all of them through their first field.
 
 use super::finder::Finder;
 
@@ -28,7 +28,7 @@ impl Finder<'_> {
 
     fn ephemeron_list(&mut self, first: u64) {
         let mut at = first;
-        // A ring is seen by the second pointer, which the first meets when it has gone twice as far (Brent).
+        // Cycle detection by Brent: a remembered element is met again, and replaced at doubling distances.
         let (mut met, mut steps, mut limit) = (None, 0_u64, 1_u64);
         while at & 1 == 0 && at != 0 {
             self.found.ephemerons.push(at);

@@ -1,11 +1,11 @@
-//! Memory of fibers (OCaml 5): what the runtime allocates for a stack, in C's heap.
+//! Memory of fibers (OCaml 5): what the runtime allocates for a stack, in the C heap.
 //!
-//! A fiber's memory is one piece: `struct stack_info`, the stack, and its handler, which tells the fiber below. A
-//! suspended continuation leads to the innermost of its fibers, a thread to the one that it runs on. Those that have ended are
-//! kept for new ones, in lists by size, and never given back to C.
+//! A fiber's memory is one piece: `struct stack_info`, the stack, and its handler, which points to the parent
+//! fiber. A suspended continuation points to the innermost of its fibers, a thread to the fiber that it runs
+//! on. Fibers that have ended are cached for new ones, in lists by size, and never returned to C.
 //!
-//! Stacks of continuations that died without having been resumed are not found: the collector does not free them,
-//! and nothing leads there any more.
+//! Stacks of continuations that died without having been resumed are not found: the collector does not free
+//! them, and nothing points to them any more.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,34 +17,35 @@ use super::finder::Finder;
 use super::words::Words;
 use crate::memory::Memory;
 
-/// OCaml's own limit is a thousandth of it, unless the program changes that.
+/// In bytes. OCaml's own limit is a thousandth of it, unless the program changes that.
 const LONGEST_STACK: u64 = 1 << 40;
 
-/// What keeps a fiber, if it is no continuation.
+/// What holds a fiber, if it is not a continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FiberPlace {
-    /// A thread runs on it, or returns to it. A number of [`super::Roots::threads`].
+    /// A thread runs on it, or will return to it; an index of [`super::Roots::threads`].
     Thread(u32),
-    /// The runtime keeps it for the next fiber of this domain.
+    /// The runtime caches it for the next fiber of this domain.
     Cache {
         /// The domain.
         domain: u32,
     },
 }
 
-/// Finds the memory of fibers, of each once.
+/// Finds the memory of fibers, each once.
 pub struct Fibers<'a> {
     words: Words<'a>,
     met: HashSet<u64>,
 }
 
 impl<'a> Fibers<'a> {
-    /// Those that begin at these addresses were found already.
+    /// Fibers that begin at the addresses `met` have been found already.
     pub fn new(memory: &'a dyn Memory, met: impl IntoIterator<Item = u64>) -> Fibers<'a> {
         Fibers { words: Words::new(memory), met: met.into_iter().collect() }
     }
 
-    /// The memory of a fiber and of those below it, up to one that was found before. Also why there may be more.
+    /// The memory of a fiber and of its ancestors, up to one that was found before. The second result says
+    /// why there may be more.
     pub fn chain(&mut self, first: u64) -> (Vec<Range<u64>>, Option<String>) {
         self.linked(first, |fibers, piece| {
             let handler = piece.end - 8 * fiber::HANDLER_WORDS as u64;
@@ -52,7 +53,7 @@ impl<'a> Fibers<'a> {
         })
     }
 
-    /// The memory of a list of fibers that are kept for new ones.
+    /// The memory of a list of cached fibers.
     fn cached(&mut self, first: u64) -> (Vec<Range<u64>>, Option<String>) {
         self.linked(first, |fibers, piece| fibers.field(piece.start, fiber::NEXT_CACHED))
     }
@@ -88,7 +89,7 @@ impl<'a> Fibers<'a> {
 }
 
 impl Finder<'_> {
-    /// Notes the fiber that a thread runs on, and those below.
+    /// Notes the fiber that a thread runs on, and its ancestors.
     pub(super) fn fibers_of_thread(&mut self, thread: u32, stack: u64) {
         if matches!(self.target.runtime.stack, StackLayout::Fibers { .. }) {
             let found = self.fibers.chain(stack);
@@ -96,7 +97,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Notes the fibers of the thread whose stack is in the domain state, and those that the domain keeps for new ones.
+    /// Notes the fibers of the thread whose stack is in the domain state, and the domain's cached fibers.
     pub(super) fn fibers_of_domain(&mut self, thread: u32, state: u64) {
         let StackLayout::Fibers { current } = self.target.runtime.stack else { return };
         if let Some(stack) = self.field(state, current) {
@@ -126,7 +127,7 @@ mod tests {
 
     const START: u64 = 0x1000;
 
-    /// A page with these words at their addresses.
+    /// A page with these words at these addresses.
     fn page(words: &[(u64, u64)]) -> MadeUp {
         let mut all = vec![0; 512];
         for &(at, word) in words {
@@ -135,7 +136,7 @@ mod tests {
         MadeUp::new(START, all)
     }
 
-    /// A fiber of 0x100 bytes up to its handler.
+    /// A fiber with 0x100 bytes before its handler.
     fn fiber(at: u64, parent: u64) -> [(u64, u64); 2] {
         [(at + 16, at + 0x100), (at + 0x100 + 24, parent)]
     }

@@ -1,4 +1,4 @@
-//! Finalisers. Their functions are roots; their values only when the function is about to be called.
+//! Finalisers. Their functions are roots; their values only if the function is about to be called.
 
 use bactrian_ocaml::heap_layout::finaliser as layout;
 
@@ -15,7 +15,7 @@ impl Finder<'_> {
         for state in self.states.clone() {
             all.extend(self.field(state, word));
         }
-        // What ended domains have left until another takes it.
+        // Those that domains have left behind when they ended, until another takes them.
         if let Some(orphans) = self.target.local("major_gc", "orph_structs") {
             let mut orphan = self.field(orphans, 1).unwrap_or(0);
             while orphan != 0 && all.len() < MOST_LISTS {
@@ -55,7 +55,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Without names: the tables are what the functions use that register finalisers.
+    /// Without symbols: the tables are what the functions use that register finalisers.
     fn finalisers_by_code(&mut self) {
         for (function, order) in [
             ("caml_final_register", Order::First),
@@ -67,7 +67,7 @@ impl Finder<'_> {
                 self.gap("finalisers: the executable was stripped of the names they hang on");
             }
         }
-        // The first variable that is used to call them is the list of those that are due.
+        // The first variable used by the function that calls them is the list of finalisers that are due.
         let variables = self.target.variables_of(self.memory, "caml_final_do_calls_exn");
         match variables.first().and_then(|due| self.words.word(*due)) {
             Some(due) => self.due_finalisers(due),
@@ -75,14 +75,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a table may be here: `{table, old, young, size}`, where each count includes the one before.
+    /// Whether this may be a table: `{table, old, young, size}`, where each count includes the one before.
     fn is_finaliser_table(&mut self, at: u64) -> bool {
         let words = [0, 1, 2, 3].map(|index| self.field(at, index));
         let [Some(table), Some(old), Some(young), Some(size)] = words else { return false };
         old <= young && young <= size && size < MOST_FINALISERS && (table == 0) == (size == 0)
     }
 
-    /// A `struct finalisable`.
+    /// Reads a `struct finalisable`.
     fn finaliser_table(&mut self, at: u64, order: Order) -> Option<()> {
         let table = self.field(at, layout::TABLE)?;
         let count = self.field(at, layout::COUNT)?;
@@ -96,7 +96,7 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// Those that are to be called: a list of tables.
+    /// Reads the list of tables with finalisers that are due.
     fn due_finalisers(&mut self, first: u64) {
         let mut at = first;
         for _ in 0..MOST_LISTS {
@@ -123,15 +123,15 @@ impl Finder<'_> {
         if is_due {
             self.add(slot, value, Place::FinaliserDue);
         } else {
-            // OCaml 5 lists it among all roots, though it does not keep its value alive.
+            // OCaml 5 lists the slot among its roots, although it does not keep the value alive.
             self.pass(slot);
         }
         self.found.finalisers.push(Finaliser { function, value, order, is_due });
         Some(())
     }
 
-    /// The runtime lists the functions of the two tables, and then function and value of those that are due.
-    /// Where one table ends and the other begins, addresses do not follow each other.
+    /// The runtime lists the functions of the two tables, and then function and value of each finaliser that
+    /// is due. The second table begins where the addresses are not consecutive.
     fn listed_finalisers(&mut self, slots: &[u64]) {
         let stride = 8 * layout::ENTRY as u64;
         let mut order = Order::First;

@@ -1,4 +1,4 @@
-//! What all parts of the search share.
+//! The state that all parts of the search share.
 
 use std::collections::HashSet;
 
@@ -21,14 +21,14 @@ pub(super) struct Finder<'a> {
     pub stacks: Stacks<'a>,
     pub words: Words<'a>,
     pub fibers: Fibers<'a>,
-    /// States of the domains.
+    /// The states of the domains.
     pub states: Vec<u64>,
-    /// Tables of the sampler that threads of OCaml 4 have.
+    /// Sampler tables of individual threads in OCaml 4.
     pub memprof_threads: Vec<u64>,
-    /// The thread that ran last has ended: what hangs on it is not to be used.
+    /// The thread that ran last has ended: nothing that belongs to it may be used.
     pub active_thread_is_gone: bool,
     pub found: Roots,
-    /// Slots that were found, to know what a listing has besides.
+    /// Slots that were found, to recognise what a listing has in addition.
     slots: HashSet<u64>,
 }
 
@@ -88,7 +88,8 @@ impl<'a> Finder<'a> {
         self.found
     }
 
-    /// Adds a root, unless it is no pointer or was found before: C roots may be in two lists. True if it is one.
+    /// Adds a root, unless it is not a pointer or was found before: C roots may be in two lists. Returns
+    /// whether it is a pointer.
     pub fn add(&mut self, slot: u64, value: u64, place: Place) -> bool {
         let is_new = self.slots.insert(slot);
         let is_pointer = value & 1 == 0 && value != 0;
@@ -98,12 +99,12 @@ impl<'a> Finder<'a> {
         is_pointer
     }
 
-    /// Notes that a slot was looked at, and holds no value.
+    /// Notes that a slot was examined, but is not a root.
     pub fn pass(&mut self, slot: u64) {
         self.slots.insert(slot);
     }
 
-    /// Tells what could not be read, once.
+    /// Reports what could not be read, once.
     pub fn gap(&mut self, what: impl Into<String>) {
         let what = what.into();
         if self.found.gaps.last() != Some(&what) {
@@ -116,13 +117,13 @@ impl<'a> Finder<'a> {
         self.words.word(structure.checked_add(8 * index as u64)?)
     }
 
-    /// What a static variable of the runtime holds, where its name is known.
+    /// The value of a static variable of the runtime, if its symbol is known.
     pub fn static_word(&mut self, file: &str, name: &str) -> Option<u64> {
         let address = self.target.local(file, name)?;
         self.words.word(address)
     }
 
-    /// What a global variable of the runtime holds.
+    /// The value of a global variable of the runtime.
     pub fn global_word(&mut self, name: &str) -> Option<u64> {
         let address = self.target.global(name)?;
         self.words.word(address)
@@ -139,25 +140,25 @@ impl<'a> Finder<'a> {
         at.and_then(|at| self.field(state, at)).unwrap_or(0) as u32
     }
 
-    /// Notes a thread; its number here.
+    /// Adds a thread; returns its index.
     pub fn thread(&mut self, domain: u32, id: Option<u64>, is_active: bool) -> u32 {
         let number = self.found.threads.len() as u32;
         self.found.threads.push(Thread { domain, id, is_active });
         number
     }
 
-    /// Slots that a function of the runtime listed for a domain, if it was asked.
+    /// The slots that a function of the runtime listed for a domain, if it was asked.
     pub fn listed(&self, list: List, domain: usize) -> Option<Vec<u64>> {
         let lists = &self.listing?.lists;
         let found = lists.iter().find(|l| l.list == list && l.domain as usize == domain)?;
         Some(found.slots.iter().map(|slot| slot.slot).collect())
     }
 
-    /// What the runtime listed and was not found.
+    /// Adds roots that the runtime has listed and that were not found.
     fn unexplained(&mut self) {
         let Some(listing) = self.listing else { return };
-        // The runtime's own functions begin with the thread that ran last. What they name of one that is gone are no
-        // roots, and they come to no end there, nor to functions that others have added.
+        // The runtime's own functions begin with the thread that ran last. If that is gone, what they report
+        // about it is not a root, and they neither terminate nor get to functions that others have added.
         let is_gone = self.active_thread_is_gone;
         if is_gone && self.static_word("st_stubs", "prev_scan_roots_hook") != Some(0) {
             self.gap("roots that only functions added to the runtime's own know, if there are any");

@@ -9,14 +9,14 @@ use super::{Module, Place};
 
 const MOST_MODULES: usize = 1 << 20;
 const MOST_BLOCKS: usize = 1 << 20;
-/// A module with more fields has no honest header.
+/// A header with more fields is not that of a module.
 const MOST_FIELDS: usize = 1 << 20;
 
 impl Finder<'_> {
     pub(super) fn globals(&mut self) {
         match self.target.global("caml_globals") {
             Some(list) => {
-                // Both are in the order in which they were linked.
+                // Both are in link order.
                 let units = self.found.units.iter().filter(|unit| unit.implementation.is_some());
                 let names: Vec<_> = units.map(|unit| format!("caml{}", unit.name)).collect();
                 for (number, at) in addresses(list, 8, MOST_MODULES).enumerate() {
@@ -39,7 +39,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Lists of blocks of modules that Dynlink loaded.
+    /// The block lists of modules that Dynlink has loaded.
     fn loaded_modules(&mut self) -> Vec<u64> {
         let file = if self.has_domains() { "globroots" } else { "roots_nat" };
         let mut found = Vec::new();
@@ -54,7 +54,8 @@ impl Finder<'_> {
             }
             return found;
         }
-        // Stripped: but plugins name theirs. What is loaded and not yet run has nothing in it.
+        // Without symbols of the runtime, use those of plugins. A plugin that is loaded but has not run yet
+        // has nothing in its blocks.
         let own = self.target.runtime_object().range.start;
         for object in self.target.objects.iter().filter(|object| object.range.start != own) {
             let symbols = object.symbols.all().iter().filter(|symbol| !symbol.is_local);
@@ -73,7 +74,7 @@ impl Finder<'_> {
         Some([self.field(at, 0)?, self.field(at, 1)?])
     }
 
-    /// The blocks of one module, which is called `unit` if it has no name.
+    /// Adds the blocks of one module; `unit` is its name if there is no symbol.
     fn module(&mut self, list: u64, unit: Option<&str>, is_dynamic: bool) {
         for at in addresses(list, 8, MOST_BLOCKS) {
             match self.words.word(at) {
@@ -92,7 +93,7 @@ impl Finder<'_> {
     fn block(&mut self, block: u64, name: &str, is_dynamic: bool) -> Option<()> {
         let header = self.words.word(block.checked_sub(8)?)?;
         let fields = header_words(header as usize);
-        // Modules are where the linker has put them.
+        // Modules are within the object where the linker has put them.
         let end = block.checked_add(8 * fields.min(MOST_FIELDS) as u64)?;
         let is_whole = self.target.object_at(block).is_some_and(|object| end <= object.range.end);
         if fields > MOST_FIELDS || !is_whole || !block.is_multiple_of(8) {
@@ -113,7 +114,8 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// By the symbol of the block, or of the list that it stands in; else what it was linked as.
+    /// The name by the symbol of the block, or of the list that contains it; else the name of the linked
+    /// unit.
     fn module_name(&self, block: u64, list: u64, unit: Option<&str>) -> String {
         let of = |address: u64| {
             let (symbol, distance) = self.target.data_at(address)?;

@@ -1,4 +1,5 @@
-//! Bytecode: one block holds the modules, and functions have their names in the file. Its stacks are read by `stacks.rs`.
+//! Bytecode: one block holds the modules, and names of functions are in the file. Its stacks are read by
+//! `stacks.rs`.
 
 use std::collections::BTreeSet;
 
@@ -35,19 +36,19 @@ impl<'a> Finder<'a> {
                 return self.gap("the block of all modules cannot be read to its end");
             };
             let known = program.as_ref().and_then(|program| program.globals.name(module as u32));
-            // What has no name is a constant of the program.
+            // An entry without a name is a constant of the program.
             let name = known.map_or_else(|| format!("constant {module}"), str::to_owned);
             self.found.modules.push(Module { name, fields: None });
             self.add(slot, value, Place::Global { module: module as u32, field: 0 });
         }
     }
 
-    /// The program, as its file tells.
+    /// The program, from its file.
     fn program(&self) -> Option<Program<'a>> {
         Program::read(self.target.bytecode.as_ref()?).ok()
     }
 
-    /// Functions and places in the source of what is on the interpreter's stacks.
+    /// Resolves functions and source locations of frames on the interpreter's stacks.
     pub(super) fn interpreter_frames(&mut self) {
         let code = self.target.interpreted(self.memory);
         let Some(program) = self.program() else { return };
@@ -57,7 +58,7 @@ impl<'a> Finder<'a> {
         });
         for frame in frames.collect::<BTreeSet<_>>() {
             let at = Pc(((frame - code.start) / 4) as u32);
-            // It goes on after the call.
+            // The frame's code pointer is behind the call.
             let Some(call) = program.before(at) else { continue };
             let function = program.function_at(call.at).map_or("", |function| &*function.name);
             let mut location = Location { function: function.to_owned(), ..Location::default() };

@@ -1,4 +1,4 @@
-//! What a program was linked from: it says so itself, for Dynlink.
+//! The compilation units that a program was linked from: it records them itself, for Dynlink.
 
 use bactrian_ocaml::Code;
 use bactrian_ocaml::bytecode::Sections;
@@ -7,11 +7,11 @@ use bactrian_ocaml::value::header_words;
 
 use super::finder::Finder;
 
-/// Programs with a thousand modules have some 100 kB.
+/// An upper bound in bytes; programs with a thousand modules have some 100 kB.
 const LONGEST_MAP: usize = 1 << 26;
 
 impl Finder<'_> {
-    /// Notes the units of the program. It works without them, so what cannot be read is no gap.
+    /// Notes the program's units. The walk works without them, so failing to read them is not a gap.
     pub(super) fn linked_units(&mut self) {
         let units = match self.target.code {
             Code::Native => self.native_units(),
@@ -28,7 +28,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A string in the program's data holds a marshalled list.
+    /// A string in the program's data contains a marshalled list of them.
     fn native_units(&mut self) -> Option<Vec<LinkedUnit>> {
         let map = self.target.global("caml_globals_map")?;
         linked_units(&self.string(map)?).ok()
@@ -45,7 +45,7 @@ impl Finder<'_> {
         self.memory.read(at, &mut bytes).then_some(bytes)
     }
 
-    /// A section of the file holds one, of interfaces only.
+    /// A section of the file contains such a list, of interfaces only.
     fn bytecode_units(&self) -> Option<Vec<LinkedUnit>> {
         let sections = Sections::read(self.target.bytecode.as_deref()?).ok()??;
         linked_units(sections.find(b"CRCS")?.bytes).ok()

@@ -1,4 +1,5 @@
-//! What the sampler follows: blocks, which it does not keep alive, and what its user gave for each, which it does.
+//! What the sampler tracks: blocks, which it does not keep alive, and what its user has returned for each,
+//! which it does.
 
 use bactrian_ocaml::heap_layout::{MemprofLayout, configuration};
 
@@ -29,7 +30,7 @@ impl Finder<'_> {
         let table = self.target.local(file, "entries_global");
         let table = table.or_else(|| self.target.local(file, "trackst"));
         let Some(table) = table else {
-            // The list has those of all threads, beginning with the one that ran last.
+            // The list contains the entries of all threads, beginning with the one that ran last.
             let listed = self.listed(List::Memprof, 0).filter(|_| !self.active_thread_is_gone);
             return match listed {
                 Some(slots) => {
@@ -47,7 +48,7 @@ impl Finder<'_> {
         };
         let mut tables = vec![table];
         if self.layout.thread.memprof.is_some() {
-            // Samples whose callback was not called yet are with their thread.
+            // Samples whose callback has not been called yet are in the tables of their threads.
             let main = self.target.global("caml_memprof_main_ctx");
             tables.extend(main.map(|main| main.saturating_add(8 * layout.thread_table as u64)));
             tables.extend(self.memprof_threads.iter().copied());
@@ -61,7 +62,7 @@ impl Finder<'_> {
         }
     }
 
-    /// What a thread of OCaml 4 has: a table of its own.
+    /// Notes the table that a thread of OCaml 4 has of its own.
     pub(super) fn note_memprof_thread(&mut self, thread: u64) -> Option<()> {
         let context = self.field(thread, self.layout.thread.memprof?)?;
         let table = context.checked_add(8 * self.layout.memprof?.thread_table as u64)?;
@@ -94,7 +95,7 @@ impl Finder<'_> {
         Some(())
     }
 
-    /// A table of OCaml 5, which is in use only with a configuration.
+    /// A table of OCaml 5, which is in use only if it has a configuration.
     fn configured_entries(&mut self, layout: &MemprofLayout, table: u64) -> Option<()> {
         let at = layout.domain?.configuration;
         let slot = table.checked_add(8 * at as u64)?;

@@ -1,13 +1,14 @@
-//! Roots: where the collector would begin, found from memory alone.
+//! Roots: where the collector would start marking, found from memory alone.
 //!
-//! Everything is read as the runtime's own functions read it when they look for roots: the modules' blocks, the
-//! stacks with their frame tables, the lists that C code registers in, finalisers, the sampler's entries. Most of
-//! it hangs on variables with global names. What hangs on static variables of the runtime is found by their
-//! names where the executable has them; where it was stripped, a *listing* stands in: the addresses that the runtime's
-//! functions name when they are called in a frozen copy. From those addresses the structures around are known.
+//! Everything is read in the way the runtime's own functions read it when they look for roots: the modules'
+//! blocks, the stacks with their frame tables, the lists in which C code registers roots, finalisers, the
+//! sampler's entries. Most of it is reachable from variables with global names. What is reachable only from
+//! static variables of the runtime is found through their symbols if the executable has them. If it was
+//! stripped, a *listing* takes their place: the slot addresses that the runtime's own functions report when
+//! they are called in a frozen copy. From those addresses the surrounding structures are found.
 //!
-//! Whatever a listing has that was not found here becomes a root of an unknown kind, and what could not be read
-//! is told in `gaps`: nothing is lost in silence.
+//! Whatever a listing contains that was not found here becomes a root of an unknown kind, and what could not
+//! be read is reported in `gaps`: nothing is lost in silence.
 
 mod c_roots;
 mod descriptors;
@@ -43,38 +44,38 @@ pub use stacks::{Scanned, StackSlot, Stacks};
 use super::target::Target;
 use crate::memory::Memory;
 
-/// What a walk of the heap begins with.
+/// The starting points of a heap walk.
 #[derive(Debug, Default)]
 pub struct Roots {
-    /// States of domains; in OCaml 4, the one.
+    /// The states of domains; in OCaml 4, a single one.
     pub domains: Vec<u64>,
-    /// The roots. Values that are no pointers are left out.
+    /// The roots, without values that are not pointers.
     pub roots: Vec<Root>,
-    /// Frames that roots are in, by return address.
+    /// The frames that hold roots, by return address.
     pub frames: BTreeMap<u64, Frame>,
-    /// Words of interpreters' stacks that are places in the code: where they stand, and the place.
+    /// Words of interpreters' stacks that are code pointers: the address of each slot, and the code pointer.
     pub calls: Vec<(u64, u64)>,
     /// Modules, by number.
     pub modules: Vec<Module>,
-    /// What the program was linked from, as far as it tells.
+    /// The compilation units that the program was linked from, if it says so.
     pub units: Vec<LinkedUnit>,
-    /// Files of native code that Dynlink loaded.
+    /// Files of native code loaded by Dynlink.
     pub plugins: Vec<PathBuf>,
     /// Threads, by number.
     pub threads: Vec<Thread>,
-    /// Values with a finaliser that was not called yet.
+    /// Values with a finaliser that has not been called yet.
     pub finalisers: Vec<Finaliser>,
-    /// Addresses of ephemerons and weak arrays that the runtime knows of.
+    /// Addresses of ephemerons and weak arrays that are in the runtime's lists.
     pub ephemerons: Vec<u64>,
-    /// Memory of fibers that no continuation leads to, and what keeps them.
+    /// Memory of fibers that are not held by a continuation, and what holds them.
     pub fibers: Vec<(Range<u64>, FiberPlace)>,
-    /// What the sampler follows.
+    /// Blocks that the sampler tracks.
     pub samples: Vec<Sample>,
-    /// Where blocks may be.
+    /// The address ranges that may contain blocks.
     pub spaces: Vec<Space>,
     /// What could not be read, and why: roots are missing, or blocks.
     pub gaps: Vec<String>,
-    /// Names that are missing, and why.
+    /// Set if names are missing, with the reason.
     pub unnamed: Option<&'static str>,
 }
 
@@ -83,14 +84,15 @@ pub struct Roots {
 pub struct Module {
     /// Its name.
     pub name: String,
-    /// How many fields its block has; in bytecode it is a block of the heap, which is looked at later.
+    /// The number of fields of its block; None in bytecode, where it is a block of the heap, which is visited
+    /// later.
     pub fields: Option<u32>,
 }
 
-/// A value that the collector takes for reachable.
+/// A value from which the collector starts marking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Where the value stands.
+    /// The address of the value.
     pub slot: u64,
     /// The value.
     pub value: u64,
@@ -98,90 +100,90 @@ pub struct Root {
     pub place: Place,
 }
 
-/// What holds a root. Modules and threads are numbers of [`Roots::modules`] and [`Roots::threads`].
+/// What holds a root. Modules and threads are indices of [`Roots::modules`] and [`Roots::threads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A field of a module's block.
     Global {
-        /// Which module.
+        /// The module.
         module: u32,
-        /// Which field.
+        /// The field.
         field: u32,
     },
-    /// The same, of a module that was loaded by Dynlink.
+    /// The same for a module that was loaded by Dynlink.
     DynamicGlobal {
-        /// Which module.
+        /// The module.
         module: u32,
-        /// Which field.
+        /// The field.
         field: u32,
     },
-    /// The block that holds all modules' blocks, in bytecode.
+    /// In bytecode, the block that holds all modules' blocks.
     GlobalData,
     /// A frame of OCaml code.
     Stack {
-        /// Whose stack.
+        /// The thread.
         thread: u32,
-        /// The frame, by its return address.
+        /// The return address of the frame.
         frame: u64,
-        /// How many frames are further in.
+        /// The number of frames further in.
         depth: u32,
     },
-    /// A word of the interpreter's stack. The instruction is the last that returned to above it.
+    /// A word of the interpreter's stack. It belongs to the frame of the nearest return address further in.
     Interpreter {
-        /// Whose stack.
+        /// The thread.
         thread: u32,
-        /// The instruction, as a code pointer, of the frame; 0 if it is not known.
+        /// The code pointer of the frame; 0 if unknown.
         frame: u64,
-        /// How many frames are further in.
+        /// The number of frames further in.
         depth: u32,
     },
-    /// What handles values, exceptions and effects of a fiber that runs.
+    /// A handler (for values, exceptions or effects) of a running fiber.
     Handler {
-        /// Whose stack.
+        /// The thread.
         thread: u32,
     },
-    /// A local variable of C code (CAMLparam, CAMLlocal).
+    /// A local variable of C code (CAMLparam, CAMLlocal): a local root.
     Local {
-        /// Whose stack.
+        /// The thread.
         thread: u32,
     },
-    /// A variable that C code registered.
+    /// A global variable that C code has registered.
     C {
-        /// Whether it was registered as generational.
+        /// Whether it was registered as a generational root.
         is_generational: bool,
     },
-    /// What a domain keeps for Domain.DLS.
+    /// A domain's storage for Domain.DLS.
     DomainLocal {
         /// The domain's first thread.
         thread: u32,
     },
     /// A thread's descriptor.
     ThreadDescriptor {
-        /// Which thread.
+        /// The thread.
         thread: u32,
     },
     /// The exception that was raised last.
     LastException {
-        /// By which thread.
+        /// The thread that raised it.
         thread: u32,
     },
-    /// A finaliser's function.
+    /// The function of a finaliser.
     FinaliserFunction {
         /// How it was registered.
         order: Order,
     },
-    /// A value whose finaliser is to be called next.
+    /// A value whose finaliser is about to be called.
     FinaliserDue,
-    /// What the sampler keeps.
+    /// What the sampler keeps alive.
     Memprof,
-    /// In the runtime's listing, but not found here.
+    /// A root in the runtime's listing that was not found here.
     Unknown,
 }
 
 /// How a finaliser was registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
-    /// `Gc.finalise`: the function gets the value.
+    /// `Gc.finalise`: the function is passed the value.
     First,
     /// `Gc.finalise_last`.
     Last,
@@ -190,74 +192,74 @@ pub enum Order {
 /// A frame of OCaml code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// The function, by its symbol. Empty if there is none.
+    /// The symbol of the function; empty if there is none.
     pub symbol: String,
-    /// Places in the source, the innermost first; more than one where functions were inlined. Empty without debug
+    /// Source locations, the innermost first; several if functions were inlined. Empty without debug
     /// information.
     pub locations: Vec<Location>,
 }
 
-/// A thread that runs OCaml code, or may.
+/// A thread that runs, or may run, OCaml code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// The domain it belongs to; 0 in OCaml 4.
+    /// The number of its domain; 0 in OCaml 4.
     pub domain: u32,
-    /// What `Thread.id` says; none where the program has no threads.
+    /// The result of `Thread.id`; None if the program does not use threads.
     pub id: Option<u64>,
-    /// Whether it is the one that runs, or ran last, in its domain.
+    /// Whether it is the thread of its domain that is running, or ran last.
     pub is_active: bool,
 }
 
 /// A value with a finaliser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finaliser {
-    /// The function to be called.
+    /// The finaliser's function.
     pub function: u64,
-    /// The value. This does not keep it alive, but for values whose finaliser is due.
+    /// The value. A finaliser does not keep it alive, unless it is due.
     pub value: u64,
     /// How it was registered.
     pub order: Order,
-    /// Whether it is to be called next.
+    /// Whether the finaliser is about to be called.
     pub is_due: bool,
 }
 
-/// What the sampler knows of one block.
+/// What the sampler knows about one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The block. This does not keep it alive.
+    /// The block. The sampler does not keep it alive.
     pub block: u64,
-    /// How many samples it stands for.
+    /// The number of samples that it stands for.
     pub samples: u64,
-    /// What the tracker returned for it: the number that the trace knows it by, as an OCaml integer.
+    /// What the tracker returned for it: the agent's token, as an OCaml integer.
     pub user_data: u64,
 }
 
-/// Addresses where blocks may be.
+/// An address range that may contain blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     /// The addresses.
     pub range: Range<u64>,
-    /// What is there.
+    /// The kind of memory.
     pub kind: SpaceKind,
 }
 
-/// What is in a space.
+/// The kind of memory in a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceKind {
-    /// The major heap. In OCaml 5 anything that the program may write may be that.
+    /// The major heap. In OCaml 5, any writable memory of the program may belong to it.
     Major,
     /// The minor heap.
     Minor,
-    /// Data of modules, which are never freed.
+    /// Static data of modules, which is never freed.
     Static,
 }
 
-/// What the runtime's own functions say when they are asked for roots, in a copy of the program.
+/// What the runtime's own functions report as roots, called in a copy of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// States of domains; in OCaml 4, the one.
+    /// The states of domains; in OCaml 4, a single one.
     pub domains: Vec<u64>,
-    /// What each function listed, by domain.
+    /// What each function reported, by domain.
     pub lists: Vec<Listed>,
 }
 
@@ -267,13 +269,13 @@ impl From<&Frozen<'_>> for Listing {
     }
 }
 
-/// Finds roots, and where blocks may be.
+/// Finds the roots, and the spaces that may contain blocks.
 pub fn find(target: &Target, memory: &dyn Memory, listing: Option<&Listing>) -> Roots {
     Finder::new(target, memory, listing).run()
 }
 
-/// States of the domains that run in this moment: those of `known` that still do, and those that are found besides. The
-/// program need not hold still. The second is what could not be told.
+/// The states of the domains that are running at this moment: those of `known` that still are, and others
+/// that are found. The program need not be stopped. The second result lists what could not be read.
 pub fn running_domains(
     target: &Target,
     memory: &dyn Memory,

@@ -1,7 +1,7 @@
-//! Where blocks may be.
+//! The address ranges that may contain blocks.
 //!
-//! OCaml 4 lists the chunks of its major heap. OCaml 5 maps pieces of all sizes and keeps no list that would be
-//! easy to read, so there everything that the program may write may be heap; pointers lead to blocks only.
+//! OCaml 4 links the chunks of its major heap. OCaml 5 maps pieces of all sizes and has no list that is easy
+//! to read, so there all writable memory of the program may be heap; only pointers tell where blocks are.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ impl Finder<'_> {
         self.found.spaces.sort_by_key(|space| space.range.start);
     }
 
-    /// OCaml 4: chunks are linked, in the order of addresses; and the minor heap.
+    /// OCaml 4: the chunks, which are linked in order of addresses, and the minor heap.
     fn chunks(&mut self) {
         let head = self.layout.chunk_head;
         let mut at = self.global_word("caml_heap_start").unwrap_or(0);
@@ -57,7 +57,7 @@ impl Finder<'_> {
         }
     }
 
-    /// OCaml 5: what the program may write, and is nothing else.
+    /// OCaml 5: all writable memory that is known to be nothing else.
     fn mapped(&mut self, fixed: &[Space]) {
         let minor = self.minor_area();
         if minor.is_none() {
@@ -72,8 +72,8 @@ impl Finder<'_> {
             if !region.may_hold_blocks() || is_named || is_of_object {
                 continue;
             }
-            // The area of the minor heaps may be mapped together with its neighbours, and the atoms of OCaml are
-            // among what C has allocated.
+            // The area of the minor heaps may share a mapping with its neighbours, and OCaml's atoms are in
+            // memory allocated by C.
             let mut parts = vec![region.range.clone()];
             for other in fixed.iter().map(|space| &space.range).chain([&minor]) {
                 parts = parts.iter().flat_map(|part| without(part, other)).collect();
@@ -86,7 +86,8 @@ impl Finder<'_> {
         self.found.spaces.extend(found);
     }
 
-    /// Data of modules: of the program, which lists them, and of plugins, which name them.
+    /// Static data of modules: those of the program, which lists them, and those of plugins, which have
+    /// symbols for them.
     fn static_data(&mut self) -> Vec<Space> {
         let mut found = Vec::new();
         let mut add = |start: u64, end: u64| {
@@ -101,7 +102,7 @@ impl Finder<'_> {
                 if start == 0 {
                     break;
                 }
-                // The end names the last word.
+                // The end is the address of the last word.
                 add(start, end.saturating_add(8));
             }
         }
@@ -129,7 +130,7 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// What is left of a range without another.
+/// The parts of a range outside another.
 fn without(range: &Range<u64>, other: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let parts = match overlap(range, other) {
         false => [range.clone(), 0..0],

@@ -1,11 +1,13 @@
 //! Live values on stacks.
 //!
-//! OCaml 4 shares the system's stack with C. A stack is pieces of OCaml frames; at the end of a piece, where C
-//! called OCaml, stands where the piece above C begins. OCaml 5 has stacks of its own, fibers, each below the one
-//! whose effects it may perform; C is elsewhere, and pieces follow each other.
+//! OCaml 4 shares the system stack with C. A stack consists of chunks of OCaml frames; at the end of a chunk,
+//! where C called OCaml, is a link to the next chunk, beyond the frames of C. OCaml 5 has stacks of its own,
+//! fibers, each with a parent that handles its effects; C runs elsewhere, and chunks follow each other
+//! directly.
 //!
-//! The interpreter of bytecode has a stack of values, in OCaml 5 on a fiber. What a function left for its callers is below what
-//! was called since. Between them stands where the call returns to. A function that called C has left where it was, too.
+//! The bytecode interpreter has a stack of values, in OCaml 5 on a fiber. The words of a function lie above
+//! those of the functions that it has called; between them is the return address of the call. A function that
+//! has called C has saved its code pointer, too.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -21,9 +23,9 @@ use super::{Frame, Place};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
-/// Words of an interpreter's stack; OCaml's own limit is a thousandth of it.
+/// A limit in words for interpreters' stacks; OCaml's own limit is a thousandth of it.
 const LONGEST_STACK: u64 = 1 << 32;
-/// Items in one table of local roots.
+/// A limit for the items in one table of local roots.
 const MOST_ITEMS: u64 = 1 << 24;
 
 /// Reads stacks.
@@ -31,81 +33,83 @@ pub struct Stacks<'a> {
     memory: &'a dyn Memory,
     descriptors: Descriptors<'a>,
     layout: StackLayout,
-    /// Addresses of the bytecode that runs; empty if native code does.
+    /// The address range of the running bytecode; empty for native code.
     code: Range<u64>,
 }
 
-/// What is on a stack.
+/// The contents of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
     /// Live values, innermost first.
     pub slots: Vec<StackSlot>,
-    /// Words of the interpreter's stack that are places in the code: where they stand, and the place.
+    /// Words of the interpreter's stack that are code pointers: the address of each slot, and the code
+    /// pointer.
     pub calls: Vec<(u64, u64)>,
-    /// Where it could not be read further, and why.
+    /// Set if reading stopped before the end of the stack, with the reason.
     pub gap: Option<String>,
 }
 
 /// A live value on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackSlot {
-    /// Where it stands.
+    /// The address of the value.
     pub slot: u64,
-    /// The value; 0 where the interpreter has something that is none.
+    /// The value; 0 where the interpreter's stack has something that is not a value.
     pub value: u64,
-    /// The frame, by its return address, or 0 if that is not known; none for what handles values, exceptions and effects of a fiber.
+    /// The return address of the frame, or 0 if unknown; None for a handler of a fiber.
     pub frame: Option<u64>,
-    /// How many frames are further in.
+    /// The number of frames further in.
     pub depth: u32,
 }
 
-/// Where a stack begins.
+/// Where to start scanning a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Start {
-    /// OCaml 4.
+    /// OCaml 4, native code.
     System { stack_pointer: u64, return_address: u64, registers: u64 },
-    /// OCaml 5: a fiber, and the registers that were saved.
+    /// OCaml 5: a fiber, and the address of the saved registers.
     Fiber { stack: u64, registers: u64 },
-    /// The interpreter's of OCaml 4: from its stack pointer up.
+    /// The interpreter of OCaml 4: from its stack pointer up.
     Interpreter { low: u64, high: u64 },
 }
 
 impl<'a> Stacks<'a> {
-    /// Reads the frame tables of a program.
+    /// Reads a program's frame tables.
     pub fn new(target: &'a Target, memory: &'a dyn Memory) -> Stacks<'a> {
         let descriptors = Descriptors::read(target, memory);
         let code = target.interpreted(memory);
         Stacks { memory, descriptors, layout: target.runtime.stack, code }
     }
 
-    /// Without frame tables: no stack can be read.
+    /// Without frame tables, so that no stack can be read.
     pub(super) fn none(target: &'a Target, memory: &'a dyn Memory) -> Stacks<'a> {
         let descriptors = Descriptors::none(target, memory);
         Stacks { memory, descriptors, layout: target.runtime.stack, code: 0..0 }
     }
 
-    /// What could not be read of the frame tables.
+    /// The parts of the frame tables that could not be read.
     pub fn gaps(&self) -> &[String] {
         &self.descriptors.gaps
     }
 
-    /// How many return addresses are known.
+    /// The number of known return addresses.
     pub fn descriptors(&self) -> usize {
         self.descriptors.len()
     }
 
-    /// The return addresses within a piece of code, in order.
+    /// The return addresses within a range of code, in order.
     pub fn return_addresses(&self, code: Range<u64>) -> impl Iterator<Item = u64> {
         self.descriptors.within(code)
     }
 
-    /// Function and places in the source of a frame.
+    /// The function and the source locations of a frame.
     pub fn frame(&self, return_address: u64) -> Frame {
         self.descriptors.frame(return_address)
     }
 
-    /// Scans the fiber of a continuation (tag 245) that was met in the heap, and those below it: its first
-    /// field, without the lowest bit, is the address of the fiber, or 0 if it was resumed.
+    /// Scans the fiber of a continuation (tag 245) that was met in the heap, and its ancestors. `stack` is
+    /// the continuation's first field without its lowest bit: the address of the fiber, or 0 if it was
+    /// resumed.
     pub fn scan_fiber(&self, stack: u64) -> Scanned {
         self.scan(Start::Fiber { stack, registers: 0 })
     }
@@ -129,7 +133,8 @@ impl<'a> Stacks<'a> {
         Scanned { slots: scan.found, calls: scan.calls, gap: gap.err() }
     }
 
-    /// Values of C code's local variables: where each stands, and the value. Also why there may be more.
+    /// The local roots of C code: the address and the value of each. The second result says why there may be
+    /// more.
     pub(super) fn local_roots(&self, first: u64) -> (Vec<(u64, u64)>, Option<String>) {
         let mut words = Words::new(self.memory);
         let mut found = Vec::new();
@@ -175,14 +180,14 @@ struct Scan<'s, 'a> {
 }
 
 impl Scan<'_, '_> {
-    /// OCaml 4: from the stack pointer after a return address up to where the program began.
+    /// OCaml 4: from the stack pointer up to where the program began.
     fn system(&mut self, start: u64, return_address: u64, registers: u64) -> Result<(), String> {
         let (mut sp, mut return_address, mut registers) = (start, return_address, registers);
         while sp != 0 {
             let end = self.piece(sp, return_address, registers)?;
             let above = end.checked_add(callback_link::OFFSET).ok_or("a stack ends with memory")?;
             [sp, return_address, registers] = [above, above + 8, above + 16].map(|at| {
-                // What cannot be read ends the stack as its own end does, but is told.
+                // An unreadable link ends the stack like its regular end, but is reported.
                 self.words.word(at).unwrap_or(u64::MAX)
             });
             if sp != 0 && sp <= end {
@@ -192,7 +197,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// OCaml 5: a fiber and those below it.
+    /// OCaml 5: a fiber and its ancestors.
     fn fibers(&mut self, stack: u64, registers: u64) -> Result<(), String> {
         let (mut stack, registers) = (stack, registers);
         let mut met = HashSet::new();
@@ -203,7 +208,7 @@ impl Scan<'_, '_> {
             let handler = self.field(stack, fiber::HANDLER)?;
             let sp = self.field(stack, fiber::STACK_POINTER)?;
             match self.code.is_empty() {
-                // What was saved belongs to all of them, as the runtime has it.
+                // The saved registers are used for all of them, as the runtime does.
                 true => self.fiber(sp, handler, registers)?,
                 false => self.interpreted(sp, handler)?,
             }
@@ -238,7 +243,7 @@ impl Scan<'_, '_> {
         let Some(length) = length.filter(|length| *length <= LONGEST_STACK) else {
             return Err("an interpreter's stack has no end".to_owned());
         };
-        // After the environment stands where it called C.
+        // Above the environment is the code pointer of the call to C.
         let called = self.words.word(low.saturating_add(8)).filter(|at| self.code.contains(at));
         let mut frame = called.unwrap_or(0);
         for at in 0..length {
@@ -250,7 +255,7 @@ impl Scan<'_, '_> {
                 }
                 frame = value;
                 self.calls.push((slot, value));
-                // The runtime passes over it: it knows what is heap, or what is code.
+                // The runtime skips it, too: it checks what is heap, or what is code.
                 value = 0;
             }
             let depth = self.depth;
@@ -259,7 +264,7 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    /// A piece of OCaml frames; the stack pointer at its end.
+    /// Scans a chunk of OCaml frames; returns the stack pointer at its end.
     fn piece(&mut self, start: u64, return_address: u64, registers: u64) -> Result<u64, String> {
         let (mut sp, mut return_address) = (start, return_address);
         loop {
@@ -295,7 +300,7 @@ impl Scan<'_, '_> {
 }
 
 impl Finder<'_> {
-    /// Roots on a stack, and in the local variables of C code on it.
+    /// Adds the roots on a stack, and the local roots of C code on it.
     pub(super) fn stack(&mut self, thread: u32, start: Option<Start>, local_roots: u64) {
         let scanned = start.map_or_else(Scanned::default, |start| self.stacks.scan(start));
         self.found.calls.extend(scanned.calls);
@@ -320,7 +325,7 @@ impl Finder<'_> {
         self.found.gaps.extend(gap);
     }
 
-    /// Where the stack begins whose pointers are in the domain state.
+    /// The start of the stack whose pointers are in the domain state.
     pub(super) fn current_stack(&mut self, state: u64) -> Option<Start> {
         let word = |index: usize| self.memory.word(state.checked_add(8 * index as u64)?);
         let registers = word(self.layout.state.registers)?;

@@ -1,4 +1,4 @@
-//! Stacks: of the thread that runs in each domain, and of the others that systhreads knows.
+//! Stacks of threads: the one that runs in each domain, and the others that systhreads knows.
 
 use bactrian_ocaml::{Code, StackLayout};
 
@@ -6,16 +6,17 @@ use super::finder::Finder;
 use super::stacks::Start;
 use super::{List, Place};
 
-/// No program has more.
+/// An upper bound for the number of threads.
 const MOST_THREADS: usize = 1 << 20;
 
-/// The threads of a domain, each of which leads to the next.
+/// The threads of a domain, linked in a ring.
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
-    /// One of them; 0 if there are none.
+    /// One of its threads; 0 if there are none.
     first: u64,
-    /// Whether that one runs, or ran last: its stack is in the domain state. In OCaml 4 a thread that ends leaves
-    /// the ring, and until another takes its turn the domain state and `curr_thread` are those of one that is gone.
+    /// Whether that thread is running, or ran last: its stack is in the domain state. In OCaml 4 a thread
+    /// that ends leaves the ring, and until another has its turn, the domain state and `curr_thread` belong
+    /// to a thread that is gone.
     pub is_active: bool,
 }
 
@@ -27,7 +28,7 @@ impl Finder<'_> {
                 self.active_thread_is_gone = true;
                 continue;
             }
-            // The first threads have the numbers of their domains.
+            // The first threads have the indices of their domains.
             let thread = domain as u32;
             let local_roots =
                 self.field(state, self.layout.state.local_roots).unwrap_or_else(|| {
@@ -49,7 +50,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The threads of one domain.
+    /// Adds the threads of one domain.
     fn threads_of(&mut self, domain: usize, ring: Ring) {
         let mut at = ring.first;
         for count in 0.. {
@@ -70,7 +71,7 @@ impl Finder<'_> {
 
     /// The ring of one domain's threads, or why it is not known.
     pub(super) fn ring(&mut self, domain: usize) -> Result<Ring, String> {
-        // Programs that have threads have a function that tells which one runs.
+        // Programs with threads have the function behind `Thread.self`.
         let mut objects = self.target.objects.iter();
         if !objects.any(|object| object.symbols.find("caml_thread_self").is_some()) {
             return Ok(Ring { first: 0, is_active: true });
@@ -91,7 +92,7 @@ impl Finder<'_> {
                 Ok(Ring { first, is_active: false })
             }
             Err(why) => {
-                // Without names, the variable was found only if it leads to a ring.
+                // Without symbols, the variable is accepted only if it leads to a ring.
                 let variables = self.target.variables_of(self.memory, "caml_thread_self");
                 let first = self.any_thread().filter(|_| !variables.is_empty()).ok_or(why)?;
                 Ok(Ring { first, is_active: false })
@@ -99,8 +100,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A thread of OCaml 4's ring when none is active: the head of the list, which threads that end give on.
-    /// None if it is not known. 0 if all have ended.
+    /// A thread of OCaml 4's ring when none is active: the head of the list, which a thread that ends passes
+    /// on. None if it is not found; 0 if all have ended.
     fn any_thread(&mut self) -> Option<u64> {
         if let Some(head) = self.static_word("st_stubs", "all_threads") {
             return (head == 0 || self.is_in_ring(head)).then_some(head);
@@ -112,7 +113,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a thread's neighbours know it. Those of one that has ended know each other instead.
+    /// Whether a thread's neighbours point to it. Those of a thread that has ended point to each other
+    /// instead.
     fn is_in_ring(&mut self, thread: u64) -> bool {
         let (next, previous) = (self.layout.thread.next, self.layout.thread.next + 1);
         let leads_back = |finder: &mut Self, there, back| {
@@ -124,7 +126,7 @@ impl Finder<'_> {
             && leads_back(self, previous, next) == Some(thread)
     }
 
-    /// The thread that runs in a domain; 0 if systhreads was not started.
+    /// The thread that is running in a domain; 0 if systhreads was not started.
     fn active_thread(&mut self, domain: usize) -> Result<u64, String> {
         let file = "st_stubs";
         let known = match self.layout.thread.table_stride {
@@ -134,7 +136,8 @@ impl Finder<'_> {
                 .local(file, "thread_table")
                 .and_then(|variable| self.active_thread_in(variable, stride, domain)),
         };
-        // The hook names the descriptor first, which a thread begins with, and then the exception.
+        // The hook first reports the descriptor, which is the first field of a thread, and then the
+        // exception.
         let listed = self.listed(List::Threads, domain).map(|slots| match slots.as_slice() {
             [] => Some(0),
             [first, second, ..] => {
@@ -150,8 +153,8 @@ impl Finder<'_> {
         })
     }
 
-    /// Whether a thread is of a domain. Before 5.2 the hook lists the threads of the domain that it is called in, whichever it
-    /// is asked about.
+    /// Whether a thread belongs to a domain. Before 5.2 the hook lists the threads of its caller's domain,
+    /// whichever domain it is asked about.
     fn is_of_domain(&mut self, thread: u64, domain: usize) -> bool {
         let Some(word) = self.layout.thread.domain.filter(|_| thread != 0) else { return true };
         let state = self.states.get(domain).copied().unwrap_or(0);
@@ -159,7 +162,8 @@ impl Finder<'_> {
         self.field(thread, word).is_some_and(|found| found as u32 == number)
     }
 
-    /// The same without names: the variable is the one that `Thread.self` uses and that leads to a ring of threads.
+    /// The same without symbols: the variable is the one that `Thread.self` uses and that leads to a ring of
+    /// threads.
     fn active_thread_by_code(&mut self, domain: usize) -> Option<u64> {
         let variables = self.target.variables_of(self.memory, "caml_thread_self");
         variables.into_iter().find_map(|variable| {
@@ -171,7 +175,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The thread that runs in a domain, by the variable `thread_table` of OCaml 5.
+    /// The thread that is running in a domain, from the variable `thread_table` of OCaml 5.
     fn active_thread_in(&mut self, variable: u64, stride: usize, domain: usize) -> Option<u64> {
         let table = match self.layout.holds_domains_in_place {
             true => variable,
@@ -194,7 +198,7 @@ impl Finder<'_> {
     ) -> Option<()> {
         let layout = &self.layout.thread;
         let descriptor = self.words.word(at)?;
-        // Its first field is the number.
+        // Its first field is the thread's id.
         let id = match descriptor & 1 {
             0 => self.words.word(descriptor).filter(|id| id & 1 == 1).map(|id| id >> 1),
             _ => None,
@@ -214,7 +218,7 @@ impl Finder<'_> {
         let slot = at.checked_add(8 * layout.last_exception as u64)?;
         let exception = self.words.word(slot)?;
         self.add(slot, exception, Place::LastException { thread });
-        // Where there are none of their own, there is nothing to note.
+        // Where threads have no sampler tables, there is nothing to note.
         self.note_memprof_thread(at);
         if is_active {
             return Some(());
@@ -228,7 +232,7 @@ impl Finder<'_> {
                 low: self.field(at, layout.interpreter_stack?)?,
                 high: self.field(at, layout.interpreter_stack_high?)?,
             }),
-            // One that has not begun to run has nothing yet.
+            // A thread that has not started to run has nothing yet.
             _ if stack == 0 => return Some(()),
             (Code::Native, StackLayout::System { .. }) => Some(Start::System {
                 stack_pointer: stack,

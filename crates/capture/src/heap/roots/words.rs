@@ -1,13 +1,13 @@
-//! Words of memory, read one after the other.
+//! Reads words of memory one after the other.
 
 use crate::memory::Memory;
 
 const PAGE: u64 = 4096;
-/// How many pages are kept: lists jump between where their links are and where those lead to.
+/// How many pages are cached: reading lists jumps between the links and what they point to.
 const KEPT: u64 = 64;
 
-/// Words of memory, of which many are near each other. There is an end to reading: memory that leads in circles
-/// would have none, but all that is honest reads each word a few times at most.
+/// Words of memory, many of which are close to each other. The number of reads is limited: circular
+/// structures would never end, but intact ones need each word a few times at most.
 pub(super) struct Words<'a> {
     memory: &'a dyn Memory,
     pages: Vec<Option<Page>>,
@@ -27,7 +27,7 @@ impl<'a> Words<'a> {
         Words { memory, pages: (0..KEPT).map(|_| None).collect(), left: bytes / 2 }
     }
 
-    /// The word at an address; none if it cannot be read.
+    /// The word at an address; None if it cannot be read, or the limit is reached.
     pub fn word(&mut self, at: u64) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
         let address = at & !(PAGE - 1);
@@ -39,7 +39,7 @@ impl<'a> Words<'a> {
             let kept = place.take().map(|page| page.bytes);
             let mut bytes = kept.unwrap_or_else(|| Box::new([0; PAGE as usize]));
             if !self.memory.read(address, &mut *bytes) {
-                // A core may have less than pages.
+                // A core file may contain parts of pages.
                 return self.memory.word(at);
             }
             *place = Some(Page { address, bytes });
@@ -49,7 +49,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Addresses from one on, so many bytes apart, up to the end of memory.
+/// Addresses from `start` on, `stride` bytes apart, up to the end of the address space.
 pub(super) fn addresses(start: u64, stride: u64, most: usize) -> impl Iterator<Item = u64> {
     (0..most as u64).map_while(move |index| start.checked_add(index.checked_mul(stride)?))
 }

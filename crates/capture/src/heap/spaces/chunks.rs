@@ -1,8 +1,8 @@
 //! The major heap of OCaml 4: chunks, each filled with blocks from its start to its end.
 //!
-//! Colours tell what a block is: white is not marked, black (and grey before 4.12) is, blue is free. A white
-//! block without fields is a fragment: a single word that is too short for anything. While the collector sweeps,
-//! white blocks that it has not come to are dead.
+//! The colour says what a block is: white is not marked, black (and grey before 4.12) is marked, blue is
+//! free. A white block without fields is a fragment: a single word that is too short for anything. While the
+//! collector sweeps, white blocks that it has not reached yet are dead.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use bactrian_ocaml::value::header_words;
 use super::{HeapUse, SizeUse, Tally, WORD, at_most, sum};
 use crate::memory::Memory;
 
-/// Read at once: long enough for the kernel to be quick, short enough to stay in the processor's cache.
+/// Bytes read at a time: enough to be fast, and few enough to stay in the processor's cache.
 const WINDOW: u64 = 256 << 10;
-/// Chunks come in pages.
+/// Chunks consist of pages.
 const PAGE: u64 = 4096;
 /// `caml_gc_phase` while sweeping.
 const SWEEPING: u32 = 2;
@@ -22,11 +22,11 @@ const COLOURS: usize = 4;
 const WHITE: usize = 0;
 const BLUE: usize = 2;
 
-/// A chunk: from its first block's header to its end.
+/// A chunk: from the header of its first block to its end.
 pub type Chunk = Range<u64>;
 
-/// The chunks of the heap in the order of their list, which is that of addresses, and what was wrong with it. A
-/// chunk is described by `head` words before it.
+/// The chunks of the heap in the order of their list, which is that of addresses, and what was wrong with it.
+/// A chunk is preceded by `head` words that describe it.
 pub fn list(
     memory: &dyn Memory,
     layout: Chunks,
@@ -62,7 +62,7 @@ pub fn list(
     (chunks, gaps)
 }
 
-/// Counts the whole heap.
+/// Measures the entire heap.
 pub(super) fn measure(
     memory: &dyn Memory,
     layout: Chunks,
@@ -84,11 +84,11 @@ pub(super) fn measure(
     total
 }
 
-/// Counts one chunk. White blocks from `dead_from` on are dead.
+/// Measures one chunk. White blocks from `dead_from` on are dead.
 fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
-    // By colour, twice: those before `dead_from`, and those after.
+    // By colour, twice: blocks before `dead_from`, and blocks after it.
     let mut tallies = [Tally::default(); 2 * COLOURS];
-    // By how many bits a size has, and whether blocks are free.
+    // By the number of bits of the size, and whether blocks are free.
     let mut sizes = [[Tally::default(); 2]; u64::BITS as usize + 1];
     let mut found = HeapUse { words: (chunk.end - chunk.start) / WORD, ..HeapUse::default() };
     let mut window = vec![0; WINDOW.min(chunk.end - chunk.start) as usize];
@@ -140,7 +140,7 @@ fn sweep(memory: &dyn Memory, chunk: &Chunk, dead_from: u64) -> HeapUse {
             .push(format!("a block of the heap goes beyond its chunk's end, {:#x}", chunk.end));
     }
     let told = found.live.words + found.dead.words + found.free.words + found.fragments;
-    // A block that goes beyond the end told too much: then nothing is known for sure.
+    // If a block exceeds its chunk, its header was wrong: then nothing is known for sure.
     match found.words.checked_sub(told) {
         Some(unknown) => found.unknown = unknown,
         None => {
@@ -164,7 +164,7 @@ mod tests {
     const BLUE: u64 = 2 << 8;
     const BLACK: u64 = 3 << 8;
 
-    /// A chunk: its head, and blocks of some words and colours.
+    /// A chunk: its descriptor, and blocks with these numbers of words and colours.
     fn chunk(next: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
         let words: Vec<u64> = blocks
             .iter()
@@ -209,10 +209,10 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_unknown() {
         let first = BASE + (3 + HEAD) * WORD;
-        // In a ring.
+        // The list is a cycle.
         let ring = measure(chunk(first, BLOCKS), 0, 0);
         assert!(!ring.gaps.is_empty());
-        // The next one is nowhere, or not aligned.
+        // The next chunk does not exist, or is not aligned.
         for next in [1, 8, u64::MAX, first + 4] {
             let found = measure(chunk(next, BLOCKS), 0, 0);
             assert_eq!((found.parts, found.gaps.len()), (1, 1), "{next:#x}");

@@ -1,9 +1,9 @@
-//! What the memory of the major heap is used for, by the runtime's own structures.
+//! What the memory of the major heap is used for, according to the runtime's own structures.
 //!
-//! The walker finds what is reachable. Here everything is counted that the major heap consists of, so that the
-//! difference has a name: blocks that nobody reaches but that were not yet swept, free words, and words lost
-//! between blocks. Every word is in exactly one of the sums of [`HeapUse`]; `unknown` takes what cannot be told
-//! because memory could not be read or makes no sense.
+//! The walker finds what is reachable. Here we measure everything that the major heap consists of, so that
+//! the difference can be explained: blocks that are unreachable but not yet swept, free words, and words lost
+//! between blocks. Every word is in exactly one of the sums of [`HeapUse`]; `unknown` counts words that could
+//! not be read or make no sense.
 
 mod chunks;
 mod pools;
@@ -26,21 +26,21 @@ pub use chunks::{Chunk, list as list_chunks};
 /// Bytes of a word.
 const WORD: u64 = 8;
 
-/// Blocks, and their words with headers.
+/// A number of blocks, and their words with headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Words of them, headers included.
+    /// Their words, headers included.
     pub words: u64,
 }
 
-/// Blocks of some sizes.
+/// Blocks within a range of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SizeUse {
-    /// Those that are not free.
+    /// Blocks that are not free.
     pub used: Tally,
-    /// Those that are.
+    /// Free blocks.
     pub free: Tally,
 }
 
@@ -56,36 +56,37 @@ impl Tally {
 pub struct HeapUse {
     /// Words of the whole heap: `heap_words` of `Gc.stat`.
     pub words: u64,
-    /// Blocks that are not free and that the collector does not know to be dead, reachable or not.
+    /// Blocks that are not free and that the collector does not know to be dead, whether reachable or not.
     pub live: Tally,
-    /// Blocks that the collector knows to be dead but has not yet swept.
+    /// Blocks that the collector knows to be dead but has not swept yet.
     pub dead: Tally,
-    /// Blocks that can be allocated: free blocks of OCaml 4, slots of OCaml 5.
+    /// Free blocks of OCaml 4, free slots of OCaml 5.
     pub free: Tally,
-    /// The longest free block, in words with its header.
+    /// The longest free block, in words, header included.
     pub largest_free: u64,
-    /// Words lost between blocks: single words in OCaml 4; in OCaml 5 what slots are longer than their blocks, and
-    /// what describes pools and large blocks.
+    /// Words lost between blocks: single words in OCaml 4; in OCaml 5 the unused ends of slots, and the
+    /// descriptors of pools and large blocks.
     pub fragments: u64,
-    /// Words that could not be told.
+    /// Words whose use is unknown.
     pub unknown: u64,
-    /// Chunks of OCaml 4, pools of OCaml 5.
+    /// The number of chunks (OCaml 4) or pools (OCaml 5).
     pub parts: u64,
-    /// How many of the live and dead blocks are large ones of OCaml 5, which stand by themselves.
+    /// The live and dead blocks that are large blocks of OCaml 5, outside of pools.
     pub large: Tally,
-    /// What of `live`, `dead` and `free` is of which size: by the most words of a block with its header. Large blocks of OCaml 5 are not in it.
+    /// Used and free blocks by size: the key is the maximal number of words with header. Large blocks of
+    /// OCaml 5 are not included.
     pub sizes: BTreeMap<u64, SizeUse>,
-    /// Words of pools of OCaml 5 that nobody uses. The runtime keeps them but does not count them into its heap.
+    /// Words in unused pools of OCaml 5. The runtime keeps them but does not count them as its heap.
     pub idle: u64,
-    /// Where the heap is, sorted, without overlaps; idle pools are in it too.
+    /// The address ranges of the heap, sorted and disjoint; they include idle pools.
     pub ranges: Vec<Range<u64>>,
-    /// What could not be told, and why.
+    /// What is missing, and why.
     pub gaps: Vec<String>,
 }
 
 impl HeapUse {
-    /// Words of blocks that are neither free nor reachable, when `reachable` words of the major heap are, with
-    /// headers: those known to be dead, and those that the collector has not found yet.
+    /// Words of blocks that are neither free nor reachable, if `reachable` words of the major heap are
+    /// reachable, headers included: those known to be dead, and those that the collector has not found yet.
     pub fn unreachable_words(&self, reachable: u64) -> u64 {
         (self.live.words + self.dead.words).saturating_sub(reachable)
     }
@@ -115,7 +116,8 @@ impl HeapUse {
     }
 }
 
-/// Counts the major heap of a program. `domains` are the addresses of all domain states; OCaml 4 needs none.
+/// Measures the major heap of a program. `domains` are the addresses of all domain states; OCaml 4 does not
+/// need them.
 pub fn measure(target: &Target, memory: &dyn Memory, domains: &[u64]) -> HeapUse {
     let mut found = match Accounting::of(target.version).map(|layout| layout.major) {
         Some(MajorHeap::Chunks(layout)) => {
@@ -140,7 +142,8 @@ pub fn measure(target: &Target, memory: &dyn Memory, domains: &[u64]) -> HeapUse
     found
 }
 
-/// Where the major heap is, if that can be told without looking at all of it: the chunks of OCaml 4.
+/// The address ranges of the major heap, if they can be found without reading all of it: the chunks of OCaml
+/// 4.
 pub fn chunks(target: &Target, memory: &dyn Memory) -> Option<Vec<Range<u64>>> {
     let MajorHeap::Chunks(layout) = Accounting::of(target.version)?.major else { return None };
     let first = memory.word(target.global("caml_heap_start")?)?;
@@ -148,7 +151,7 @@ pub fn chunks(target: &Target, memory: &dyn Memory) -> Option<Vec<Range<u64>>> {
     Some(merged(chunks))
 }
 
-/// Sorted ranges of which none touch.
+/// Merges ranges that touch or overlap; the result is sorted.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut out: Vec<Range<u64>> = Vec::new();
@@ -161,7 +164,7 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     out
 }
 
-/// Counts every task, on all cores, and adds up. Tasks are taken in order, so put long ones first.
+/// Measures every task, on all cores, and adds up. Tasks are taken in order, so long ones should come first.
 fn sum<T: Sync>(tasks: &[T], count: impl Fn(&T) -> HeapUse + Sync) -> HeapUse {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
@@ -182,7 +185,7 @@ fn sum<T: Sync>(tasks: &[T], count: impl Fn(&T) -> HeapUse + Sync) -> HeapUse {
     total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A program cannot have more things of this many bytes in its memory.
+/// An upper bound for the number of things of this many bytes in a program's memory.
 fn at_most(memory: &dyn Memory, bytes: u64) -> u64 {
     let readable = memory.regions().iter().filter(|region| region.readable);
     let lengths = readable.map(|region| region.range.end.saturating_sub(region.range.start));

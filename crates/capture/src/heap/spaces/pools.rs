@@ -1,8 +1,9 @@
-//! The major heap of OCaml 5: pools of slots of one size, and large blocks by themselves.
+//! The major heap of OCaml 5: pools of slots of one size, and separate large blocks.
 //!
-//! Each domain owns lists of both; what ended domains leave, and pools that are not used, belong to the runtime
-//! as a whole, under a symbol that is not exported. A slot whose first word is zero is free. The meaning of
-//! colours rotates with each collection: `caml_global_heap_state` says which one is garbage now.
+//! Each domain has lists of both. What domains leave behind when they end, and unused pools, belong to the
+//! runtime as a whole, in a variable whose symbol is not exported. A slot whose first word is zero is free.
+//! The meaning of colours rotates with each collection: `caml_global_heap_state` says which one is garbage
+//! now.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,10 +14,10 @@ use super::{HeapUse, SizeUse, Tally, WORD, at_most, sum};
 use crate::memory::Memory;
 
 const COLOUR: u64 = 3 << 8;
-/// Word of `caml_global_heap_state` with the colour of garbage.
+/// The word of `caml_global_heap_state` with the colour of garbage.
 const GARBAGE: u64 = 2;
 
-/// A list to be counted.
+/// A list to measure.
 enum List {
     Pools { first: u64, class: usize },
     Large { first: u64 },
@@ -28,14 +29,14 @@ struct Heap<'a> {
     layout: &'a Pools,
     /// The colour of garbage.
     garbage: u64,
-    /// Pools that there may still be, in all lists: whoever links them in a ring is caught.
+    /// An upper bound for the pools that remain in all lists: it detects cycles.
     pools_left: AtomicU64,
-    /// The same of large blocks.
+    /// The same for large blocks.
     large_left: AtomicU64,
 }
 
-/// Counts the whole heap: that of domains, by their states, and what has no owner. `colours` is where their meaning
-/// is told.
+/// Measures the entire heap: those of domains, by their states, and what has no owner. `colours` is the
+/// address of the colours' meaning.
 pub(super) fn measure(
     memory: &dyn Memory,
     layout: &Pools,
@@ -78,10 +79,10 @@ pub(super) fn measure(
     let heap = Heap {
         memory,
         layout,
-        // No block has more than these bits, so that none is garbage.
+        // Colours have two bits, so no block has this one.
         garbage: garbage.unwrap_or(u64::MAX),
         pools_left: AtomicU64::new(at_most(memory, layout.pool * WORD)),
-        // They are longer than the longest slot.
+        // Large blocks are longer than the longest slot.
         large_left: AtomicU64::new(at_most(
             memory,
             layout.slots.last().map_or(0, |slot| u64::from(*slot)) * WORD,
@@ -96,8 +97,8 @@ pub(super) fn measure(
     total
 }
 
-/// The lists that begin at a place: `count` times one of pools per size class, from word `from` on, and those of
-/// large blocks.
+/// The lists at an address: `count` lists of pools per size class, from word `from` on, and lists of large
+/// blocks.
 fn lists_of(
     memory: &dyn Memory,
     layout: &Pools,
@@ -149,7 +150,7 @@ impl Heap<'_> {
         found
     }
 
-    /// Counts the slots of a pool.
+    /// Measures the slots of a pool.
     fn slots(&self, pool: &[u8], class: usize, found: &mut HeapUse) {
         let slot = self.layout.slots.get(class).copied().map(u64::from);
         let outside = self.layout.outside_slots(class).zip(self.layout.before_slots(class));
@@ -229,13 +230,13 @@ impl Heap<'_> {
         found
     }
 
-    /// Where a block is counted.
+    /// The tally that counts a block.
     fn tally<'f>(&self, header: u64, found: &'f mut HeapUse) -> &'f mut Tally {
         if header & COLOUR == self.garbage { &mut found.dead } else { &mut found.live }
     }
 }
 
-/// Whether there may be one more; says so in `found` if there may not.
+/// Whether there may be one more; if not, says so in `found`.
 fn take_one(left: &AtomicU64, found: &mut HeapUse) -> bool {
     let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
     if taken.is_err() {
@@ -244,7 +245,7 @@ fn take_one(left: &AtomicU64, found: &mut HeapUse) -> bool {
     taken.is_ok()
 }
 
-/// A word of some bytes, by its index.
+/// A word of a byte slice, by its index.
 fn word_of(bytes: &[u8], index: u64) -> Option<u64> {
     bytes.get((index * WORD) as usize..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
 }
@@ -271,7 +272,7 @@ mod tests {
     const COLOURS: u64 = 500;
     const POOL: u64 = 512;
     const LARGE: u64 = POOL + 4096;
-    /// Words of three per slot.
+    /// The size class of slots with three words.
     const CLASS: u64 = 2;
     const MARKED: u64 = 1 << 8;
     const DEAD: u64 = 2 << 8;
@@ -308,7 +309,7 @@ mod tests {
         assert_eq!(found.live, Tally { blocks: 3, words: 3 + 2 + 191 });
         assert_eq!(found.dead, Tally { blocks: 1, words: 3 });
         assert_eq!(found.free, Tally { blocks: 1361, words: 3 * 1361 });
-        // The pool's head, one word of the second slot, and the large block's head.
+        // The pool's descriptor, one word of the second slot, and the large block's descriptor.
         assert_eq!((found.fragments, found.unknown), (4 + 1 + 2, 0));
         // The executable has no symbol for what ended domains left.
         assert_eq!(found.gaps.len(), 1);
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn lists_that_lead_nowhere_or_have_no_end_are_told() {
         for (place, word, words) in [
-            // The pool's next one is itself, nowhere, or no pool of this class.
+            // The pool's next one is itself, nowhere, or not a pool of this class.
             (POOL, at(POOL), None),
             (POOL, 8, Some(4096 + 193)),
             (POOL, u64::MAX - 7, Some(4096 + 193)),

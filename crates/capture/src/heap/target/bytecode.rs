@@ -1,4 +1,4 @@
-//! The file that a program's bytecode is in: its executable, or what `ocamlrun` was given.
+//! Finds the file with a program's bytecode: its executable, or the argument of `ocamlrun`.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,11 +12,12 @@ use bactrian_ocaml::bytecode::Program;
 use super::{Files, Target};
 use crate::memory::Memory;
 
-/// Larger files are not read.
+/// Larger files are not read, in bytes.
 const LARGEST: u64 = 1 << 28;
 const LONGEST_PATH: usize = 4096;
 
-/// Looks for the file and reads it; where it is, and what is in it. It is the one that runs if it has as much code.
+/// Finds and reads the file; returns its path and contents. A file is the right one if it has as much code as
+/// the program.
 pub(super) fn file(
     target: &Target,
     memory: &dyn Memory,
@@ -30,13 +31,13 @@ pub(super) fn file(
     paths.iter().find_map(|path| {
         let bytes = read(path)?;
         let code = u64::from(Program::read(&bytes).ok()?.code.end().0) * 4;
-        // As the process calls it, it may be relative, and what is in /proc ends with the process.
+        // The process's path may be relative, and paths in /proc disappear with the process.
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
         (code == size).then_some((path, bytes))
     })
 }
 
-/// What the runtime was told to run.
+/// The file that the runtime was told to run.
 fn told(target: &Target, memory: &dyn Memory) -> Option<PathBuf> {
     let name = match target.runtime.executable_name {
         ExecutableName::Variable => memory.word(target.global("caml_exe_name")?)?,

@@ -1,19 +1,19 @@
-//! Which variables a function of the runtime uses: a way to static variables that have no names any more.
+//! Which variables a function of the runtime uses: a way to find static variables without symbols.
 //!
-//! Code names a variable by its distance from the instruction. Instructions are not decoded, only looked for:
-//! what is found must be checked by whoever knows what the variable holds.
+//! Code addresses a variable relative to the instruction. Instructions are not decoded, only searched for:
+//! the caller must check the results, knowing what the variable should contain.
 
-/// Longer functions are not looked at to the end.
+/// Only this many bytes of a function are examined.
 const LONGEST: u64 = 1024;
-/// Loads, adds and takes addresses, with 64 bits: what pointers are handled with.
+/// 64-bit loads, additions and lea: the operations on pointers.
 const OPCODES: [u8; 3] = [0x8b, 0x03, 0x8d];
 
 use super::Target;
 use crate::memory::Memory;
 
 impl Target {
-    /// Addresses of variables without a name that a function uses, in the order it does; none if there is no such
-    /// function.
+    /// The addresses of variables without symbols that a function uses, in the order of use; empty if there
+    /// is no such function.
     pub fn variables_of(&self, memory: &dyn Memory, function: &str) -> Vec<u64> {
         let found = self
             .objects
@@ -33,11 +33,11 @@ impl Target {
     }
 }
 
-/// Addresses that code at an address names.
+/// The addresses that code refers to.
 fn named(code: &[u8], address: u64) -> Vec<u64> {
     let instructions = (0_u64..).zip(code.windows(7)).filter_map(|(at, bytes)| {
         let [0x48 | 0x4c, opcode, mode, distance @ ..] = bytes else { return None };
-        // No register, but a distance from the next instruction.
+        // The operand is relative to the next instruction, not a register.
         let is_relative = mode & 0b1100_0111 == 0b101;
         let distance = i32::from_le_bytes(*distance.first_chunk()?);
         let next = address.checked_add(at + 7)?;

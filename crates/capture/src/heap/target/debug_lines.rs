@@ -1,4 +1,5 @@
-//! Lines of functions by what is there for debuggers (`.debug_line`): frame tables tell only of functions that call something.
+//! Lines of functions from the debugger's line tables (`.debug_line`): frame tables only cover functions that
+//! call something.
 
 use std::fs::File;
 use std::ops::Range;
@@ -9,32 +10,33 @@ use gimli::{
 };
 use object::{Object as _, ObjectSection as _, ReadCache};
 
-/// Longer sections are not read: it would take seconds.
+/// Larger sections are not read: it would take seconds.
 const LARGEST: u64 = 256 << 20;
-/// What files of C and assembler end with.
+/// File name extensions of C and assembler.
 const OTHERS: [&[u8]; 6] = [b".c", b".h", b".S", b".s", b".cc", b".cpp"];
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Where a function is in the source.
+/// The source location of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The file, as the compiler was told it.
+    /// The file, as it was named to the compiler.
     pub file: String,
-    /// The line.
+    /// The line number.
     pub line: u32,
 }
 
-/// The first lines of functions, which are in the order of their addresses in the file, as far as the file tells.
+/// The first lines of functions, which must be sorted by their address in the file; None where the file does
+/// not say.
 pub fn first_lines(path: &Path, functions: &[Range<u64>]) -> Vec<Option<Line>> {
     let mut lines = vec![None; functions.len()];
-    // Read, not mapped: whoever makes it shorter meanwhile would end us.
+    // Read, not mapped: if somebody truncates the file meanwhile, a mapping would crash us.
     let Ok(file) = File::open(path) else { return lines };
     let file = ReadCache::new(file);
     let Ok(elf) = object::File::parse(&file) else { return lines };
     let section = |name: &str| {
         let section = elf.section_by_name(name).filter(|section| section.size() <= LARGEST)?;
-        // What is compressed is not what it says.
+        // Compressed sections are not supported.
         let compression = section.compressed_file_range().ok()?.format;
         section.data().ok().filter(|_| compression == object::CompressionFormat::None)
     };
@@ -44,12 +46,12 @@ pub fn first_lines(path: &Path, functions: &[Range<u64>]) -> Vec<Option<Line>> {
     lines
 }
 
-/// Looks at the lines of each unit.
+/// Scans the line table of each unit.
 fn find(bytes: &[u8], texts: &[u8], functions: &[Range<u64>], lines: &mut [Option<Line>]) {
     let all = DebugLine::new(bytes, LittleEndian);
     let mut offset = 0;
     while let Some(length) = bytes.get(offset..).and_then(<[u8]>::first_chunk) {
-        // Units of 4 GiB have another form.
+        // Units of 4 GiB and more have another format.
         let next = offset.saturating_add(4).saturating_add(u32::from_le_bytes(*length) as usize);
         if next > bytes.len() {
             return;
@@ -73,7 +75,7 @@ fn find(bytes: &[u8], texts: &[u8], functions: &[Range<u64>], lines: &mut [Optio
     }
 }
 
-/// Whether all of a unit comes from other languages.
+/// Whether a unit is entirely of another language.
 fn is_other(header: &LineProgramHeader<Bytes<'_>>, texts: &[u8]) -> bool {
     let is_other = |name: &[u8]| OTHERS.iter().any(|end| name.ends_with(end));
     let mut names = header.file_names().iter().filter_map(|file| text(&file.path_name(), texts));
@@ -83,7 +85,7 @@ fn is_other(header: &LineProgramHeader<Bytes<'_>>, texts: &[u8]) -> bool {
 fn file_name(header: &LineProgramHeader<Bytes<'_>>, file: u64, texts: &[u8]) -> Option<String> {
     let file = header.file(file)?;
     let name = text(&file.path_name(), texts)?;
-    // The folder of number 0 is where the compiler ran.
+    // Directory 0 is where the compiler ran.
     let folder = Some(file).filter(|file| file.directory_index() != 0);
     let folder = folder.and_then(|file| file.directory(header));
     let folder = folder.as_ref().and_then(|folder| text(folder, texts));
@@ -94,7 +96,7 @@ fn file_name(header: &LineProgramHeader<Bytes<'_>>, file: u64, texts: &[u8]) -> 
     })
 }
 
-/// A text of the table itself, or one that it refers to.
+/// A string in the table itself, or one that it refers to.
 fn text<'a>(value: &AttributeValue<Bytes<'a>>, texts: &'a [u8]) -> Option<&'a [u8]> {
     match value {
         AttributeValue::String(text) => Some(text.slice()),

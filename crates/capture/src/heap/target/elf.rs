@@ -1,4 +1,4 @@
-//! Objects that are loaded, and where their names are: ELF files of 64 bits, little-endian.
+//! The loaded objects, and where their symbols are: 64-bit little-endian ELF files.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,11 @@ use crate::elf::{HEADER, MAGIC, PROGRAM_HEADER, Segment, kind, word, word16, wor
 use crate::memory::{Memory, Region};
 
 const SECTION_HEADER: usize = 64;
-/// Objects have about ten.
+/// An upper bound; objects have about ten.
 const MOST_PROGRAM_HEADERS: u16 = 128;
 const MOST_SECTIONS: u16 = 10_000;
 const MOST_DYNAMIC_ENTRIES: u64 = 1000;
-/// Larger tables are not read.
+/// Larger tables are not read, in bytes.
 const LARGEST_TABLE: u64 = 1 << 30;
 const LARGEST_NOTE: u64 = 4096;
 
@@ -28,7 +28,7 @@ pub(super) const EXECUTABLE: u32 = 1;
 const SECTION_SYMBOLS: u32 = 2;
 const SECTION_DYNAMIC_SYMBOLS: u32 = 11;
 
-/// The objects that are loaded, in the order of addresses.
+/// The loaded objects, in order of addresses.
 pub(super) fn objects(memory: &dyn Memory, files: &Files) -> Vec<Object> {
     let regions = memory.regions().iter().filter(|region| region.offset == 0 && region.readable);
     regions.filter_map(|region| object(memory, files, region)).collect()
@@ -45,7 +45,7 @@ fn object(memory: &dyn Memory, files: &Files, region: &Region) -> Option<Object>
     let bias = region.range.start.wrapping_sub(first.address);
     let end = loads().map(|load| load.address.saturating_add(load.size)).max()?;
     let range = region.range.start..end.wrapping_add(bias);
-    // A file that is mapped to be read looks the same, but has its code elsewhere, or not at all.
+    // A file that is mapped only for reading looks the same, but its code is mapped elsewhere or not at all.
     let code = loads().find(|load| load.flags & EXECUTABLE != 0)?;
     let code_at = code.address.wrapping_add(bias);
     let is_code = |region: &Region| region.executable && region.range.contains(&code_at);
@@ -75,11 +75,11 @@ fn object(memory: &dyn Memory, files: &Files, region: &Region) -> Option<Object>
     })
 }
 
-/// The beginning of an object, the same in file and memory.
+/// The beginning of an object, which is the same in the file and in memory.
 #[derive(PartialEq, Eq)]
 struct Headers {
     program_headers: Vec<u8>,
-    /// Where section headers are in the file, how many, and how long each.
+    /// The offset of the section headers in the file, their number, and the length of each.
     sections: (u64, u16, u16),
 }
 
@@ -103,7 +103,7 @@ impl Headers {
     }
 }
 
-/// All notes, among which is the build id.
+/// All notes, which include the build id.
 fn notes(segments: &[Segment], read: impl Fn(&Segment, &mut [u8]) -> bool) -> Vec<u8> {
     let mut all = Vec::new();
     for segment in segments.iter().filter(|segment| segment.kind == kind::NOTE) {
@@ -115,7 +115,7 @@ fn notes(segments: &[Segment], read: impl Fn(&Segment, &mut [u8]) -> bool) -> Ve
     all
 }
 
-/// The tables of symbols in a file, and whether all symbols are among them. None if it is not the file that was
+/// The symbol tables of a file, and whether they contain all symbols. None if it is not the file that was
 /// loaded.
 fn file_tables(
     path: &Path,
@@ -143,7 +143,7 @@ fn file_tables(
         let place = word(section, 24).zip(word(section, 32));
         let (at, size) = place.filter(|(_, size)| *size <= LARGEST_TABLE)?;
         let length = file.metadata().ok()?.len();
-        // No more memory than the file could fill.
+        // Do not allocate more memory than the file could fill.
         at.checked_add(size).filter(|end| *end <= length)?;
         let mut bytes = vec![0; usize::try_from(size).ok()?];
         read(at, &mut bytes).then_some(bytes)
@@ -155,11 +155,11 @@ fn file_tables(
     };
     let [all, dynamic] = [SECTION_SYMBOLS, SECTION_DYNAMIC_SYMBOLS].map(table);
     let has_all = all.is_some();
-    // All symbols have the dynamic ones among them, except where someone stripped in between.
+    // The full table includes the dynamic symbols, unless someone has partly stripped the file.
     Ok(Some((dynamic.into_iter().chain(all).collect(), has_all)))
 }
 
-/// The table in the debug file of an executable that was stripped, which the program calls `path`.
+/// The symbol table in the debug file of a stripped executable, whose path in the program is `path`.
 fn debug_table(file: &Path, path: &Path, files: &Files) -> Option<Table> {
     let executable = Input::open(file).ok()?;
     let debug_file = DebugFile::find(&executable, path, files.root.as_deref())?;
@@ -180,7 +180,7 @@ fn dynamic_table(
     for entry in 0..MOST_DYNAMIC_ENTRIES {
         let entry = at.checked_add(16 * entry)?;
         let (tag, value) = (memory.word(entry)?, memory.word(entry + 8)?);
-        // The linker writes addresses over those of the file, in most objects.
+        // In most objects the dynamic linker replaces file addresses by memory addresses.
         let address = if range.contains(&value) { value } else { value.wrapping_add(bias) };
         match tag {
             0 => break,
@@ -207,7 +207,7 @@ fn dynamic_table(
     })
 }
 
-/// How many symbols a GNU hash table has: one more than the last of the chain that begins last.
+/// The number of symbols in a GNU hash table: one more than the last symbol of the chain that starts last.
 fn gnu_count(memory: &dyn Memory, at: u64) -> Option<u64> {
     let word32 = |at: u64| {
         let mut bytes = [0; 4];

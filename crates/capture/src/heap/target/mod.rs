@@ -1,11 +1,12 @@
-//! What is known of a program besides its memory: what is loaded where, under which names, and which OCaml it is.
+//! What is known about a program besides its memory: what is loaded where, with which symbols, and which
+//! OCaml it is.
 //!
-//! Memory says where objects are loaded: a file is mapped from its beginning, and what stands there is an ELF
-//! header. Names come from the file if it is still the one that was loaded, which its program headers and its
-//! build id tell; otherwise from what the dynamic linker needs and therefore is in memory: all global names.
-//! Those suffice for nearly everything. The runtime's own static variables have names only in an executable that
-//! was not stripped. One that exports nothing and was stripped has no names at all; then they are had from the library
-//! that it was linked from, if that is at hand ([`recovered`]).
+//! Memory shows where objects are loaded: a file is mapped from its beginning, which is an ELF header.
+//! Symbols come from the file if it is still the one that was loaded, according to its program headers and
+//! its build id; otherwise from what the dynamic linker needs, and which therefore is in memory: all global
+//! symbols. Those suffice for nearly everything. The runtime's own static variables have symbols only in an
+//! executable that was not stripped. A stripped executable that exports nothing has no symbols at all; then
+//! they are recovered from the library that it was linked from, if that is available ([`recovered`]).
 
 mod bytecode;
 mod code;
@@ -28,93 +29,93 @@ use crate::types::compiler_folders;
 pub(crate) use symbols::Table;
 pub use symbols::{Kind, Symbol, Symbols};
 
-/// A program, as far as it must be known to walk its heap.
+/// A program, with everything needed to walk its heap.
 #[derive(Debug)]
 pub struct Target {
-    /// What is loaded, in the order of addresses.
+    /// The loaded objects, in order of addresses.
     pub objects: Vec<Object>,
-    /// The OCaml of its runtime.
+    /// The OCaml version of its runtime.
     pub version: Version,
-    /// What the runtime runs.
+    /// Whether the runtime runs native code or bytecode.
     pub code: Code,
-    /// How the runtime is laid out.
+    /// The layout of the runtime.
     pub runtime: &'static Runtime,
-    /// Where roots and spaces of the heap are.
+    /// The layout of roots and spaces.
     pub layout: &'static HeapLayout,
-    /// Threads, where registers are known: of stopped processes and core files.
+    /// Threads with their registers, if known: for stopped processes and core files.
     pub threads: Vec<Thread>,
-    /// The file with the program's bytecode, if that is what it is and the file is at hand.
+    /// The contents of the file with the program's bytecode, if it is bytecode and the file is available.
     pub bytecode: Option<Vec<u8>>,
-    /// Where that is.
+    /// The path of that file.
     pub bytecode_path: Option<PathBuf>,
-    /// Which object the runtime is in.
+    /// The index of the object that contains the runtime.
     runtime_object: usize,
 }
 
-/// An object that the dynamic linker loaded: the executable, a library, a plugin.
+/// An object loaded by the dynamic linker: the executable, a library or a plugin.
 #[derive(Debug)]
 pub struct Object {
-    /// The file, as the program's memory calls it.
+    /// The path in the program's memory mappings.
     pub path: PathBuf,
-    /// Where we find it, if it is still the one that was loaded.
+    /// The file's path for us, if it is still the one that was loaded.
     pub file: Option<PathBuf>,
-    /// How far it was moved from the addresses in the file.
+    /// The difference between addresses in memory and in the file.
     pub bias: u64,
-    /// The addresses it takes.
+    /// Its address range.
     pub range: Range<u64>,
-    /// The template of its threads' own variables.
+    /// The template of its thread-local variables.
     pub tls: Option<Tls>,
-    /// Its names.
+    /// Its symbols.
     pub symbols: Symbols,
-    /// Whether names of static variables are known, because the file is at hand and was not stripped.
+    /// Whether symbols of static variables are known, because the file is available and was not stripped.
     pub has_all_symbols: bool,
 }
 
-/// The template of variables that each thread has its own of.
+/// The template of thread-local variables (PT_TLS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// How many bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// How they are aligned.
+    /// Its alignment in bytes.
     pub alignment: u64,
 }
 
 /// A thread whose registers are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// The kernel's number of it.
+    /// The kernel's thread id.
     pub id: u32,
-    /// The thread's own pointer (`fs_base`).
+    /// The thread pointer (`fs_base`).
     pub thread_pointer: u64,
     /// The stack pointer.
     pub stack_pointer: u64,
-    /// Where it is in the code.
+    /// The instruction pointer.
     pub instruction: u64,
 }
 
-/// Where the files are that were loaded.
+/// Where to find the files that were loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// Put before paths that the program's memory has: `/proc/PID/root` for another process.
+    /// A prefix for paths in the program's memory mappings: `/proc/PID/root` for another process.
     pub root: Option<PathBuf>,
-    /// Files to try besides: the executable that is given with a core, `/proc/PID/exe`.
+    /// Additional files to try: the executable that is given with a core, `/proc/PID/exe`.
     pub others: Vec<PathBuf>,
-    /// The program's working folder, from which it may have been told its bytecode.
+    /// The program's working directory, to which the path of its bytecode may be relative.
     pub folder: Option<PathBuf>,
 }
 
 /// Why a heap cannot be walked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// There is no OCaml runtime, or none that is known.
+    /// There is no OCaml runtime, or none that we recognise.
     NoRuntime,
-    /// There is an OCaml runtime whose names are gone.
+    /// There is an OCaml runtime without symbols.
     Stripped,
-    /// The version of OCaml is not known here, or is not what the runtime is of.
+    /// The OCaml version is unknown, or does not match the runtime.
     Version {
-        /// What the program says it is.
+        /// The version that the program claims.
         said: Said,
-        /// What the names of its runtime are of.
+        /// The version that the symbols of its runtime belong to.
         runtime: Version,
     },
 }
@@ -146,7 +147,7 @@ impl fmt::Display for Unknown {
 }
 
 impl Unknown {
-    /// What helps.
+    /// Advice for the user.
     pub fn way_out(&self) -> String {
         match self {
             Unknown::Stripped => NAMES.to_owned(),
@@ -161,7 +162,8 @@ impl Unknown {
     }
 }
 
-/// What a program says its version is. A newer OCaml has all names of the newest that is known, too.
+/// The version that a program claims. Needed because a newer OCaml also has all the symbols of the newest one
+/// that we know.
 fn said(memory: &dyn Memory, objects: &[Object]) -> Option<Said> {
     let address = |name: &str| {
         objects.iter().find_map(|object| object.symbols.find(name)).map(|symbol| symbol.address)
@@ -172,16 +174,16 @@ fn said(memory: &dyn Memory, objects: &[Object]) -> Option<Said> {
     sys_version::said(&data)
 }
 
-/// What gives names to a program that was stripped of them.
+/// How to provide symbols for a stripped program.
 pub(crate) const NAMES: &str = "Do not strip it, keep its debug file beside it, or have on the PATH the ocamlopt that it was linked by";
 
 impl std::error::Error for Unknown {}
 
 impl Target {
-    /// Looks at what is loaded, and which OCaml it is.
+    /// Examines what is loaded, and which OCaml it is.
     ///
     /// # Errors
-    /// If there is no OCaml, or none whose heap can be walked.
+    /// If there is no OCaml runtime, or none whose heap we can walk.
     pub fn find(memory: &dyn Memory, files: &Files) -> Result<Target, Unknown> {
         let mut objects = elf::objects(memory, files);
         let (runtime_object, found) = match runtime_among(&objects) {
@@ -222,18 +224,18 @@ impl Target {
         Ok(target)
     }
 
-    /// The object that the runtime is in.
+    /// The object that contains the runtime.
     pub fn runtime_object(&self) -> &Object {
-        // It was found there.
+        // `find` has found it at this index.
         &self.objects[self.runtime_object]
     }
 
-    /// The address of a variable or function of the runtime that has a global name.
+    /// The address of a global symbol of the runtime.
     pub fn global(&self, name: &str) -> Option<u64> {
         self.runtime_object().symbols.find(name).map(|symbol| symbol.address)
     }
 
-    /// Addresses of the bytecode that runs; empty if native code does.
+    /// The address range of the running bytecode; empty for native code.
     pub fn interpreted(&self, memory: &dyn Memory) -> Range<u64> {
         let word = |name: &str| self.global(name).and_then(|at| memory.word(at)).unwrap_or(0);
         match self.code {
@@ -245,28 +247,28 @@ impl Target {
         }
     }
 
-    /// The address of a static variable, in any object; `file` is the C file it is in, without its ending. None if the executable was
-    /// stripped, or is not at hand.
+    /// The address of a static variable, in any object; `file` is its C file without extension. None if the
+    /// executable was stripped, or is not available.
     pub fn local(&self, file: &str, name: &str) -> Option<u64> {
         let in_runtime = self.runtime_object().symbols.local(file, name);
         let anywhere = || self.objects.iter().find_map(|object| object.symbols.local(file, name));
         in_runtime.or_else(anywhere).map(|symbol| symbol.address)
     }
 
-    /// The object that an address is in.
+    /// The object that contains an address.
     pub fn object_at(&self, address: u64) -> Option<&Object> {
         let after = self.objects.partition_point(|object| object.range.start <= address);
         let object = self.objects.get(after.checked_sub(1)?)?;
         object.range.contains(&address).then_some(object)
     }
 
-    /// The name of the function that an address is in.
+    /// The name of the function that contains an address.
     pub fn function_at(&self, address: u64) -> Option<&str> {
         let symbols = &self.object_at(address)?.symbols;
         symbols.function_at(address).map(|symbol| symbols.name(symbol))
     }
 
-    /// The name of what is kept at an address, and how far into it that is.
+    /// The name of the data that contains an address, and the offset within it.
     pub fn data_at(&self, address: u64) -> Option<(&str, u64)> {
         let symbols = &self.object_at(address)?.symbols;
         let symbol = symbols.data_at(address)?;
@@ -274,7 +276,7 @@ impl Target {
     }
 }
 
-/// The object with a runtime that is known by its names.
+/// The object with a runtime that is recognised by its symbols.
 fn runtime_among(objects: &[Object]) -> Option<(usize, Fingerprint)> {
     objects.iter().enumerate().find_map(|(at, object)| {
         let has = |name: &str| object.symbols.find(name).is_some();
@@ -283,14 +285,14 @@ fn runtime_among(objects: &[Object]) -> Option<(usize, Fingerprint)> {
 }
 
 impl Tls {
-    /// Where the variables end, counted from their beginning; there is the thread's pointer.
+    /// The offset of the end of the variables, which is where the thread pointer points.
     pub fn end(&self) -> u64 {
         self.size.checked_next_multiple_of(self.alignment.max(1)).unwrap_or(self.size)
     }
 }
 
 impl Files {
-    /// Of this machine, or of a process with another root.
+    /// For a process, which may have another root directory.
     pub fn of_process(pid: u32) -> Files {
         let folder = Path::new("/proc").join(pid.to_string());
         Files {
@@ -300,14 +302,14 @@ impl Files {
         }
     }
 
-    /// With relative paths from this folder, as the process would call it.
+    /// With relative paths interpreted relative to this directory, as seen by the process.
     pub fn from_folder(mut self, folder: &Path) -> Files {
         let inside = folder.strip_prefix("/").unwrap_or(folder);
         self.folder = Some(self.root.as_deref().unwrap_or(Path::new("/")).join(inside));
         self
     }
 
-    /// Files that an object of this path may be, the likeliest first.
+    /// Files that may be the object with this path, the likeliest first.
     fn candidates(&self, path: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         match (path.strip_prefix("/"), &self.root, &self.folder) {

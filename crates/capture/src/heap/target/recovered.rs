@@ -1,14 +1,14 @@
-//! Names of a runtime that was stripped, by comparing its code with the library that it was linked from.
+//! Recovers the symbols of a stripped runtime by comparing its code with the library that it was linked from.
 //!
-//! The linker copies sections of a library's object files as they are, and writes addresses into the places that
-//! relocations name. So a section whose other bytes stand somewhere in the program, and nowhere else, is there. The
-//! addresses that were written into it say where the functions and variables are that it names, also those that only
-//! its own file knows; and their code says the same of others. Sections of one object file stand side by side. A few
-//! large functions are searched for; the rest follows from them, and each piece of code is compared before it is
-//! believed.
+//! The linker copies sections of a library's object files unchanged, except that it writes addresses into the
+//! places that relocations name. So if the other bytes of a section occur in the program exactly once, that
+//! is where the section is. The addresses that were written into it give the locations of the functions and
+//! variables that it refers to, including those that are local to its file; and their code in turn gives
+//! those of others. Sections of one object file are adjacent. A few large functions are searched for; the
+//! rest follows from them, and each piece of code is compared before it is accepted.
 //!
-//! The library must be the very one: of the same version, compiler and options. A library that is not has hardly a
-//! function that fits.
+//! The library must be exactly the right one: of the same version, compiler and options. Hardly any function
+//! of another library matches.
 
 use std::collections::HashMap;
 use std::fs;
@@ -36,31 +36,32 @@ use super::{Object, Tls};
 use crate::elf::{MAGIC, PROGRAM_HEADER, Segment, kind, word, word16};
 use crate::memory::{Memory, Region};
 
-/// Code that is searched for has at least so many bytes in one piece that no relocation changes.
+/// The minimal length in bytes of the pieces that are searched for, without relocations in them.
 const SEED: usize = 48;
-/// How many pieces of an object file are searched for at most, until one is found.
+/// How many pieces of an object file are tried at most, until one is found.
 const SEEDS: usize = 3;
-/// How far from the first piece that was found others are searched for.
+/// How far from the first piece others are searched for, in bytes.
 const NEAR: usize = 8 << 20;
 const MOST_MODULES: usize = 1 << 20;
 const STRING: u8 = 252;
-/// Fewer pieces of code are a coincidence.
+/// With fewer matching pieces of code, the match is a coincidence.
 const FEWEST: usize = 32;
-/// So many bytes of code are no change, but another file.
+/// If at least this many bytes of code differ, it is not a modified program, but another file.
 const MOST_CHANGED: usize = 256;
-/// Larger pieces of memory are not looked at.
+/// Larger regions of memory are not read.
 const LARGEST: u64 = 1 << 28;
-/// What a program may be linked from, in the folder of a compiler: one of its runtimes, and its threads.
+/// The libraries in a compiler's directory that a program may be linked from: one of its runtimes, and its
+/// threads library.
 const RUNTIMES: &[&str] = &["libasmrun.a", "libasmrun_pic.a", "libasmruni.a", "libasmrund.a"];
 const THREADS: &str = "libthreadsnat.a";
 
-/// Whether an object has an OCaml runtime in it, with or without names.
+/// Whether an object contains an OCaml runtime, with or without symbols.
 pub(super) fn has_runtime(memory: &dyn Memory, object: &Object) -> bool {
     let constants = regions(memory, object).filter(|region| region.readable && !region.writable);
     constants.filter_map(|region| read(memory, region)).any(|bytes| has_runtime_variable(&bytes))
 }
 
-/// The names of an object whose runtime is that of a compiler in one of these folders.
+/// The symbols of an object whose runtime comes from a compiler in one of these directories.
 pub(super) fn symbols(
     memory: &dyn Memory,
     object: &Object,
@@ -74,11 +75,11 @@ pub(super) fn symbols(
         tls_end: object.tls.map_or(0, |tls| tls.end()),
         word: &|address| memory.word(address),
     };
-    // Addresses are those of memory already.
+    // The addresses are those in memory already.
     Some(Symbols::read(&[from_folders(&program, folders)?], 0))
 }
 
-/// The same for an executable that does not run, with the addresses of the file.
+/// The same for an executable that is not running, with the addresses of the file.
 pub(crate) fn table_of_file(
     file: &[u8],
     folders: impl Iterator<Item = impl AsRef<Path>>,
@@ -125,11 +126,12 @@ fn regions<'a>(memory: &'a dyn Memory, object: &'a Object) -> impl Iterator<Item
     memory.regions().iter().filter(is_within)
 }
 
-/// The code of an object, and where it begins. Whoever records a program has changed some of it, which is as it was in its file.
+/// The code of an object, and its address. A recorder may have changed some of it; the original is in the
+/// file.
 fn code(memory: &dyn Memory, object: &Object, files: &[PathBuf]) -> Option<(u64, Vec<u8>)> {
     let mut regions = regions(memory, object).filter(|region| region.executable);
     let mut whole = regions.next()?.clone();
-    // What was changed may be a region of its own.
+    // The changed part may be a region of its own.
     for region in regions.filter(|region| region.readable) {
         whole.range.end = whole.range.end.max(region.range.end);
     }
@@ -156,19 +158,20 @@ fn read(memory: &dyn Memory, region: &Region) -> Option<Vec<u8>> {
     memory.read(region.range.start, &mut bytes).then_some(bytes)
 }
 
-/// A program whose names are gone.
+/// A program without symbols.
 struct Nameless<'a> {
     /// Its code.
     code: &'a [u8],
-    /// Where that begins in memory.
+    /// The address of its code in memory.
     start: u64,
-    /// Where variables of threads end, counted from where they begin.
+    /// The offset of the end of the thread-local variables from their start.
     tls_end: u64,
-    /// A word of its memory.
+    /// Reads a word of its memory.
     word: &'a dyn Fn(u64) -> Option<u64>,
 }
 
-/// The names of what a program has of these libraries, with its addresses; none if it was not linked from them.
+/// The symbols of these libraries that a program contains, with its addresses; None if it was not linked from
+/// them.
 fn names(program: &Nameless<'_>, libraries: &[&[u8]]) -> Option<Table> {
     let members: Vec<_> = libraries.iter().flat_map(|library| members(library)).collect();
     let mut placing = Placing::new(program, &members);
@@ -179,7 +182,7 @@ fn names(program: &Nameless<'_>, libraries: &[&[u8]]) -> Option<Table> {
 /// An object file of a library.
 struct Member<'a> {
     file: String,
-    /// By their numbers in the file.
+    /// Sections by their index in the file.
     sections: Vec<Section<'a>>,
     symbols: Vec<Symbol<'a>>,
 }
@@ -191,7 +194,7 @@ struct Section<'a> {
     code: &'a [u8],
     alignment: u64,
     relocations: Vec<Relocation>,
-    /// The sections before and after it in the program, if that has this file.
+    /// The sections before and after it in the program, if that contains this object file.
     neighbours: [Option<usize>; 2],
 }
 
@@ -211,7 +214,8 @@ struct Symbol<'a> {
     size: u64,
 }
 
-/// What the linker gathers separately, by how sections are named; all other code last.
+/// Groups of sections that the linker collects separately, by the prefix of their names; all other code comes
+/// last.
 const GROUPS: &[&str] = &[".text.unlikely", ".text.exit", ".text.startup", ".text.hot", ""];
 
 fn group_of(section: &str) -> &'static str {
@@ -293,7 +297,7 @@ fn read_section<'a>(
 }
 
 impl Section<'_> {
-    /// Ranges of the code that the linker leaves as they are.
+    /// The ranges of the code that the linker leaves unchanged.
     fn fixed(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let end = self.code.len();
         let changed = self.relocations.iter().map(|relocation| {
@@ -302,11 +306,11 @@ impl Section<'_> {
                 R_X86_64_64 => at..at + 8,
                 R_X86_64_PC32 | R_X86_64_PLT32 | R_X86_64_GOTPCREL | R_X86_64_32 | R_X86_64_32S
                 | R_X86_64_TPOFF32 => at..at + 4,
-                // The linker may take another instruction that does the same with less.
+                // The linker may substitute a cheaper equivalent instruction.
                 R_X86_64_GOTPCRELX | R_X86_64_REX_GOTPCRELX | R_X86_64_GOTTPOFF => {
                     at.saturating_sub(3)..at + 4
                 }
-                // Sequences of instructions that find variables of threads.
+                // Instruction sequences that access thread-local variables.
                 _ => at.saturating_sub(4)..at + 12,
             }
         });
@@ -318,36 +322,36 @@ impl Section<'_> {
         })
     }
 
-    /// Whether this code stands at the beginning of these bytes.
+    /// Whether these bytes begin with this code.
     fn is_at(&self, bytes: &[u8]) -> bool {
         bytes.len() >= self.code.len()
             && self.fixed().all(|range| bytes.get(range.clone()) == self.code.get(range))
     }
 }
 
-/// Where a section is.
+/// The location of a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SectionPlace {
     Unknown,
     At(u64),
-    /// It was said to be in two places.
+    /// Two different locations were derived for it.
     Doubtful,
 }
 
 struct Placing<'a> {
     program: &'a Nameless<'a>,
     members: &'a [Member<'a>],
-    /// Of each member, of each section.
+    /// Locations by member and section.
     places: Vec<Vec<SectionPlace>>,
-    /// Which member defines a global name, by which symbol.
+    /// For each global symbol, the member that defines it, and the index of the symbol.
     definitions: HashMap<&'a str, (usize, usize)>,
-    /// Global names that no member defines: what the compiler makes for each program.
+    /// Global symbols that no member defines: the compiler generates them for each program.
     others: HashMap<&'a str, u64>,
-    /// Code that was placed and not yet followed.
+    /// Code that was placed and not followed yet.
     waiting: Vec<(usize, usize)>,
-    /// How many pieces of code were placed.
+    /// The number of placed pieces of code.
     pieces: usize,
-    /// Where in the code the first of them is that was searched for.
+    /// The offset of the first piece that was found by searching.
     first: Option<usize>,
 }
 
@@ -375,7 +379,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// Searches for the code that is easiest to tell, of each member, and follows it.
+    /// Searches for the most distinctive code of each member, and follows it.
     fn search(&mut self) {
         let mut seeds = Vec::new();
         for (member, file) in self.members.iter().enumerate() {
@@ -412,8 +416,8 @@ impl<'a> Placing<'a> {
         self.startup();
     }
 
-    /// The code near the first piece that was found, and where it begins; all if there is none yet. A library is not
-    /// scattered.
+    /// The code near the first piece that was found, and its offset; all code if there is none yet. The parts
+    /// of a library are close together.
     fn near(&self) -> (usize, &'a [u8]) {
         let Some(first) = self.first else { return (0, self.program.code) };
         let start = first.saturating_sub(NEAR);
@@ -421,9 +425,9 @@ impl<'a> Placing<'a> {
         (start, rest.get(..2 * NEAR).unwrap_or(rest))
     }
 
-    /// Two tables that the runtime of OCaml 5 does not name. The compiler makes them for each program, right behind the
-    /// list of its modules: a string of what it was linked from, and where each module has its data, first of all that
-    /// of these tables.
+    /// Finds two tables that the runtime of OCaml 5 does not refer to. The compiler generates them for each
+    /// program, directly behind the list of its modules: a string with the linked units, and the data
+    /// segments of all modules, the first of which contains these tables.
     fn startup(&mut self) -> Option<()> {
         let globals = *self.others.get("caml_globals")?;
         let word = self.program.word;
@@ -450,7 +454,7 @@ impl<'a> Placing<'a> {
         self.members.get(member)?.sections.get(at)
     }
 
-    /// Notes where a section is, if that can be.
+    /// Records the location of a section, if it is plausible.
     fn place(&mut self, member: usize, at: usize, address: u64) {
         let Some(section) = self.section(member, at).filter(|section| section.is_kept) else {
             return;
@@ -476,7 +480,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// Looks at what placed code names, and at what that names in turn.
+    /// Follows the references of placed code, transitively.
     fn follow_all(&mut self) {
         while let Some((member, at)) = self.waiting.pop() {
             let (Some(section), SectionPlace::At(base)) =
@@ -508,14 +512,14 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// The address that the linker wrote for a relocation of code that is at `base`.
+    /// The address that the linker wrote for a relocation in code at `base`.
     fn target(&self, section: &Section<'_>, relocation: &Relocation, base: u64) -> Option<u64> {
         let Relocation { at, kind, addend, .. } = *relocation;
         let address = base.checked_add(at as u64)?;
         let offset = usize::try_from(address.checked_sub(self.program.start)?).ok()?;
         let bytes = self.program.code.get(offset..)?.first_chunk()?;
         let word = i64::from(i32::from_le_bytes(*bytes));
-        // The instruction's code stands two bytes before, in the library and in the program.
+        // The opcode is two bytes before, in the library and in the program.
         let before = |code: &[u8], at: usize| code.get(at.checked_sub(2)?).copied();
         let (was, now) = (before(section.code, at)?, before(self.program.code, offset)?);
         let next = address.checked_add(4)?.checked_add_signed(word);
@@ -523,7 +527,7 @@ impl<'a> Placing<'a> {
             R_X86_64_PC32 | R_X86_64_PLT32 => address.checked_add_signed(word.checked_sub(addend)?),
             R_X86_64_32 | R_X86_64_32S => 0_u64.checked_add_signed(word.checked_sub(addend)?),
             R_X86_64_GOTPCREL | R_X86_64_GOTPCRELX | R_X86_64_REX_GOTPCRELX => match now {
-                // lea instead of mov, and mov of the address itself.
+                // lea instead of mov, or mov with an immediate address.
                 0x8d if was == 0x8b => next,
                 0xc7 if was == 0x8b => u64::try_from(word).ok(),
                 _ if now == was => (self.program.word)(next?),
@@ -538,7 +542,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// Notes where what a member calls by this symbol is.
+    /// Records the location of what a member's symbol refers to.
     fn learn(&mut self, member: usize, symbol: usize, address: u64) {
         let Some(named) = self.members[member].symbols.get(symbol) else { return };
         let defined = match named.section {
@@ -552,7 +556,7 @@ impl<'a> Placing<'a> {
                     self.place(member, section, address.wrapping_sub(definition.value));
                 }
             }
-            // Functions of libc are reached by ways of their own.
+            // Functions of libc may be reached through stubs.
             None if named.name.starts_with("caml") => {
                 self.others.entry(named.name).or_insert(address);
             }
@@ -560,14 +564,14 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// All names that are known now, as a table of symbols.
+    /// All symbols that are now known, as a symbol table.
     fn table(&self) -> Table {
         let mut table = Table { symbols: Vec::new(), strings: vec![0] };
         let mut add = |name: &str, info: u8, address: u64, size: u64| {
             let at = table.strings.len() as u64;
             table.strings.extend_from_slice(name.as_bytes());
             table.strings.push(0);
-            // In some section.
+            // Any defined section.
             let first = at | u64::from(info) << 32 | 1 << 48;
             for word in [first, address, size] {
                 table.symbols.extend(word.to_le_bytes());
@@ -628,7 +632,7 @@ mod tests {
                     .collect();
                 for symbol in found.all() {
                     let name = found.name(symbol);
-                    // The assembler's own names are in object files only.
+                    // The assembler's own symbols exist in object files only.
                     let is_right =
                         listed.contains(&(symbol.address, name)) || name.starts_with('.');
                     assert!(is_right, "{what}: {name} at {:#x}", symbol.address);

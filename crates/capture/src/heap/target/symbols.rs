@@ -1,45 +1,45 @@
-//! Names of an object, to be asked by name and by address.
+//! The symbols of an object, searchable by name and by address.
 
 use std::fmt;
 
-/// What a name stands for.
+/// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A function.
     Function,
-    /// A variable, or data of OCaml, which has no type.
+    /// A variable, or data of OCaml, whose symbols have no type.
     Data,
-    /// A variable that each thread has its own of; its address counts from the beginning of those.
+    /// A thread-local variable; its address is relative to the start of those.
     ThreadLocal,
 }
 
-/// A name.
+/// A symbol of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Where it is in memory.
+    /// Its address in memory.
     pub address: u64,
-    /// How many bytes; 0 if that is not said.
+    /// Its size in bytes; 0 if unknown.
     pub size: u64,
-    /// What it is.
+    /// What it stands for.
     pub kind: Kind,
-    /// Whether only its own file knew it: a static variable or function.
+    /// Whether it is local to its source file: a static variable or function.
     pub is_local: bool,
     name: u32,
-    /// The source file, of those that are local.
+    /// The source file of a local symbol.
     file: u32,
 }
 
-/// The names of an object.
+/// The symbols of an object.
 #[derive(Default)]
 pub struct Symbols {
-    /// All strings, each ended by zero. The first is empty.
+    /// All strings, each terminated by zero. The first one is empty.
     names: Vec<u8>,
     by_address: Vec<Symbol>,
-    /// Hash of the name, and which symbol.
+    /// Hashes of the names, with the index of the symbol, sorted.
     by_name: Vec<(u32, u32)>,
 }
 
-/// A table of symbols as it stands in a file, and its strings.
+/// A symbol table in file format, and its strings.
 pub(crate) struct Table {
     pub symbols: Vec<u8>,
     pub strings: Vec<u8>,
@@ -47,12 +47,12 @@ pub(crate) struct Table {
 
 const SYMBOL: usize = 24;
 const UNDEFINED: u16 = 0;
-/// What is no address, but a number.
+/// The section of symbols that are numbers rather than addresses.
 const ABSOLUTE: u16 = 0xfff1;
 pub(super) const FILE: u8 = 4;
 
 impl Symbols {
-    /// Reads tables of an object that was moved by `bias`.
+    /// Reads the tables of an object that was loaded with `bias`.
     pub(super) fn read(tables: &[Table], bias: u64) -> Symbols {
         let mut found = Symbols { names: vec![0], ..Symbols::default() };
         for table in tables {
@@ -62,11 +62,11 @@ impl Symbols {
                 break;
             }
             found.names.extend_from_slice(&table.strings);
-            // Whatever is in there, the last string ends.
+            // Whatever the table contains, its last string ends.
             found.names.push(0);
             found.add(&table.symbols, strings, table.strings.len() as u64, bias);
         }
-        // What both tables have stands twice.
+        // Symbols in both tables appear twice.
         found.by_address.sort_by_key(|symbol| (symbol.address, symbol.is_local));
         let symbols = (0..).zip(&found.by_address);
         let mut by_name: Vec<_> = symbols.map(|(at, s)| (hash(found.name(s)), at)).collect();
@@ -120,7 +120,7 @@ impl Symbols {
         str::from_utf8(rest.get(..end).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// All, in the order of addresses.
+    /// All symbols, in order of addresses.
     pub fn all(&self) -> &[Symbol] {
         &self.by_address
     }
@@ -130,18 +130,19 @@ impl Symbols {
         self.by_address.is_empty()
     }
 
-    /// What has this global name.
+    /// The global symbol with this name.
     pub fn find(&self, name: &str) -> Option<&Symbol> {
         self.named(name).find(|symbol| !symbol.is_local)
     }
 
-    /// How many tables have this global name. One that a file has in all of its tables is also for the dynamic linker.
+    /// How many tables contain this global name. If a file has it in all of its tables, it is visible to the
+    /// dynamic linker.
     pub fn count(&self, name: &str) -> usize {
         self.named(name).filter(|symbol| !symbol.is_local).count()
     }
 
-    /// What has this name in a source file: `memprof.c`. None also if there are several. Where the runtime was
-    /// optimised as a whole, the linker names object files instead: `memprof.n.o`.
+    /// The local symbol with this name in a source file such as `memprof.c`; None if there are several. If
+    /// the runtime was optimised as a whole, the linker records object files instead: `memprof.n.o`.
     pub fn local(&self, file: &str, name: &str) -> Option<&Symbol> {
         let mut found = self
             .named(name)
@@ -159,12 +160,13 @@ impl Symbols {
         symbols.filter(move |symbol| self.name(symbol) == name)
     }
 
-    /// The function that an address is in.
+    /// The function that contains an address.
     pub fn function_at(&self, address: u64) -> Option<&Symbol> {
         self.at(address, Kind::Function)
     }
 
-    /// The data that an address is in. Data of OCaml says no size: then it is the last that begins before.
+    /// The data that contains an address. OCaml's data symbols have no size: then it is the last one that
+    /// begins before the address.
     pub fn data_at(&self, address: u64) -> Option<&Symbol> {
         self.at(address, Kind::Data)
     }
@@ -173,7 +175,7 @@ impl Symbols {
         let after = self.by_address.partition_point(|symbol| symbol.address <= address);
         let mut before = self.by_address.get(..after)?.iter().rev();
         let nearest = before.find(|symbol| symbol.kind == kind)?;
-        // Several may begin there; those that say how long they are come first.
+        // Several symbols may have this address; prefer one with a size.
         let same = before.take_while(|symbol| symbol.address == nearest.address);
         let best = same.fold(nearest, |best, symbol| match symbol.kind == kind {
             true if best.size == 0 => symbol,
@@ -190,17 +192,18 @@ impl fmt::Debug for Symbols {
     }
 }
 
-/// How the objects of OCaml 4.11's runtimes end that were compiled from one source: `memprof_n.o`. Since 4.12 it is `memprof.n.o`.
+/// Suffixes of OCaml 4.11's runtime objects, which are compiled from one source: `memprof_n.o`. Since 4.12 it
+/// is `memprof.n.o`.
 const RUNTIMES: [&str; 9] = ["_b", "_bd", "_bi", "_bpic", "_n", "_nd", "_ni", "_np", "_npic"];
 
-/// The name of a file without folders, what comes after a dot, and which runtime it is of.
+/// The name of a file without directories, extensions, and the suffix of a runtime.
 fn stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     let name = name.split('.').next().unwrap_or(name);
     RUNTIMES.iter().find_map(|runtime| name.strip_suffix(runtime)).unwrap_or(name)
 }
 
-/// FNV-1a.
+/// The FNV-1a hash.
 fn hash(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -235,7 +238,7 @@ mod tests {
         assert_eq!(found.local("c", "same"), None);
         assert_eq!(found.find("same"), None);
         assert_eq!(found.find("camlFoo").expect("there").address, 0x1200);
-        // Each thread's own do not move with the object.
+        // Thread-local variables do not move with the object.
         assert_eq!(found.find("own").expect("there").address, 8);
         let name = |symbol: Option<&Symbol>| symbol.map(|symbol| found.name(symbol).to_owned());
         assert_eq!(name(found.function_at(0x101f)).as_deref(), Some("f"));
