@@ -1,8 +1,8 @@
-//! Builds the agent and lays it down where `agent.rs` includes it; lists the sources of the helper that reads `.cmt`
-//! files for `types/helper.rs`, which is compiled on the user's machine.
+//! Builds the agent and stores it where `agent.rs` includes it; lists the sources of the helper that reads
+//! `.cmt` files for `types/helper.rs`, which is compiled on the user's machine.
 //!
-//! The agent needs a profile of its own (no unwinding), so it is a workspace of its own and is built by a
-//! cargo of its own. It depends on nothing outside this repository.
+//! The agent needs its own profile (no unwinding), so it is a workspace of its own and is built by a separate
+//! cargo process. It depends on nothing outside this repository.
 
 use std::env;
 use std::fs;
@@ -28,14 +28,14 @@ fn main() {
     let target = |what| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     let laid_down = out.join("agent.so");
     if (target("OS").as_str(), target("ARCH").as_str()) != ("linux", "x86_64") {
-        // Elsewhere programs cannot be observed, but what was recorded can be looked at.
+        // On other platforms programs cannot be observed, but recordings can still be viewed.
         fs::write(&laid_down, b"").expect("OUT_DIR is writable");
         return;
     }
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
     cargo.args(["build", "--release", "--quiet", "--locked", "--offline"]);
     cargo.args(["--manifest-path", "../agent/Cargo.toml", "--target-dir"]).arg(out.join("build"));
-    // What the outer build was asked for (coverage, sanitizers, lints) is not for the agent.
+    // Flags of the outer build (coverage, sanitizers, lints) must not apply to the agent.
     let outer = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"];
     for name in outer.into_iter().chain(["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"]) {
         cargo.env_remove(name);

@@ -1,4 +1,4 @@
-//! The agent that this binary carries, and where it is put so that the dynamic linker finds it.
+//! The agent embedded in this binary, and where it is stored so that the dynamic linker finds it.
 
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -9,29 +9,29 @@ use rustix::fs::StatVfsMountFlags;
 
 use crate::cache::{self, Fingerprint};
 
-/// The agent, a shared library. Empty where programs cannot be observed.
+/// The agent, a shared library. Empty on platforms where programs cannot be observed.
 pub static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 
-/// Puts the agent into a directory that only this user can change and returns its path; if it is there, nothing is
-/// done.
+/// Stores the agent in a directory that only this user can change, unless it is there already, and returns
+/// its path.
 ///
 /// # Errors
-/// If there is no directory that it can be put into and loaded from.
+/// If there is no directory in which it can be stored and loaded from.
 pub fn install() -> io::Result<PathBuf> {
     cache::in_first(None, put)
 }
 
-/// Puts the agent into `directory`, which is made if need be. Whoever may write there can put something else in its
-/// place: that is for who names it to know.
+/// Stores the agent in `directory`, which is created if necessary. Whoever can write there can replace it:
+/// the user who names the directory must consider that.
 ///
 /// # Errors
-/// If it cannot be put there, or not be loaded from there.
+/// If it cannot be stored there, or not loaded from there.
 pub fn install_into(directory: &Path) -> io::Result<PathBuf> {
     can_be_named(directory)?;
     put(&PrivateFolder::named_by_user(directory)?)
 }
 
-/// The dynamic linker takes some characters for separators and for names of its own.
+/// The dynamic linker treats some characters as separators or variables.
 fn can_be_named(directory: &Path) -> io::Result<()> {
     match directory.as_os_str().as_bytes().iter().any(|byte| b": $".contains(byte)) {
         true => {
@@ -57,7 +57,8 @@ fn put(folder: &PrivateFolder) -> io::Result<PathBuf> {
     Ok(folder.path().join(name))
 }
 
-/// Whether the agent is there, from somebody whom we trust with what is loaded into our programs, and is itself.
+/// Whether the agent is there unchanged, and owned by somebody whom we trust with what is loaded into our
+/// programs.
 fn is_there(folder: &PrivateFolder, name: &str) -> bool {
     let mut bytes = Vec::new();
     let read =
@@ -74,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    /// What the agent takes from a program's libc: every libc has had these for twenty years. No version is
-    /// asked of any, so a libc older or newer than the one on the machine of the build will do.
+    /// What the agent imports from a program's libc: every libc has had these for twenty years. None is
+    /// imported with a symbol version, so the libc may be older or newer than the one on the build machine.
     const IMPORTS: [&str; 8] = [
         "__errno_location",
         "bcmp",
@@ -86,8 +87,8 @@ mod tests {
         "memset",
         "strlen",
     ];
-    /// The functions of libc that it stands before, a name to be known by, what the library for program authors
-    /// calls, and what is looked for when it is put into a program that runs already.
+    /// The functions of libc that it interposes, the symbol by which it is recognised, what the library for
+    /// program authors calls, and what its injector looks up.
     const EXPORTS: [&str; 30] = [
         "__sigsetjmp",
         "_exit",

@@ -1,4 +1,5 @@
-//! Where things are put that can be made again: in folders that only this user can change, because some of them are run.
+//! The cache, for things that can be made again: in directories that only this user can change, because some
+//! of the contents are executed.
 
 use std::env;
 use std::io;
@@ -6,12 +7,12 @@ use std::path::PathBuf;
 
 use bactrian_private::{PrivateError, PrivateFolder};
 
-/// The directory that this user has for it: below `XDG_CACHE_HOME`, or else `HOME`. It need not be there.
+/// The user's cache directory: below `XDG_CACHE_HOME`, or else `HOME`. It need not exist.
 pub fn user_directory() -> Option<PathBuf> {
     below_cache_home().or_else(below_home)
 }
 
-/// Directories of this user's to try, the best first. Others may have made the last one before us.
+/// Directories of this user to try, the best first. Others may have created the last one before us.
 fn directories() -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let own = [
@@ -29,10 +30,12 @@ fn directories() -> Vec<PathBuf> {
     all
 }
 
-/// Tries `put` in one folder after the other, the best first, each made if need be; with `inner`, in a folder in it.
+/// Tries `put` in one directory after the other, the best first, creating each if necessary; with `inner`, in
+/// a subdirectory of that name.
 ///
 /// # Errors
-/// If none is ours alone, or `put` failed in all of them; says of each what is wrong with it.
+/// If no directory belongs to us alone, or `put` has failed in all of them; the error says what is wrong with
+/// each.
 pub(crate) fn in_first<T>(
     inner: Option<&str>,
     mut put: impl FnMut(&PrivateFolder) -> io::Result<T>,
@@ -60,7 +63,7 @@ pub(crate) fn in_first<T>(
     Err(io::Error::new(kind, what))
 }
 
-/// Asks one folder after the other that is there already.
+/// Calls `look` with each existing directory, the best first, until it finds something.
 pub(crate) fn find<T>(
     inner: Option<&str>,
     look: impl FnMut(PrivateFolder) -> Option<T>,
@@ -76,18 +79,18 @@ fn below_cache_home() -> Option<PathBuf> {
     variable("XDG_CACHE_HOME").map(|path| path.join("bactrian"))
 }
 
-/// A home that is not there is not made: `/nonexistent` is that of users who are to have none.
+/// A home that does not exist is not created: `/nonexistent` is for users who must not have one.
 fn below_home() -> Option<PathBuf> {
     let home = variable("HOME").filter(|home| home.is_dir());
     home.map(|path| path.join(".cache/bactrian"))
 }
 
-/// A path that a variable holds. Relative ones are to be ignored.
+/// A path in an environment variable. Relative paths must be ignored.
 fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Tells things apart by their bytes (FNV-1a).
+/// A fingerprint of bytes (FNV-1a).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fingerprint(u64);
 

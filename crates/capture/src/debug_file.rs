@@ -1,7 +1,8 @@
-//! Files that have the symbols that were stripped from an executable: beside it, or where packages put them.
+//! Debug files, which have the symbols that were stripped from an executable: beside it, or where packages
+//! install them.
 //!
-//! `objcopy --only-keep-debug` makes them. Which one belongs to an executable is told by the build id that both have;
-//! without one, none is believed.
+//! `objcopy --only-keep-debug` makes them. A debug file belongs to the executable with the same build id;
+//! without a build id, none is used.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use bactrian_ocaml::executable::{DebugSymbols, Identity};
 use bactrian_trace::Input;
 
-/// Where packages put them.
+/// Where packages install them.
 const INSTALLED: &str = "usr/lib/debug";
 
 /// The debug file of an executable.
@@ -22,13 +23,13 @@ pub struct DebugFile {
 }
 
 impl DebugFile {
-    /// Looks for that of an executable, whose bytes these are, and which has this path below `root`.
+    /// Finds the debug file of an executable with these bytes, whose path is below `root`.
     pub fn find(executable: &[u8], path: &Path, root: Option<&Path>) -> Option<DebugFile> {
         let identity = Identity::read(executable)?;
         let path = if root.is_none() { std::path::absolute(path).ok()? } else { path.to_owned() };
         let root = root.unwrap_or(Path::new("/"));
         candidates(&path, root, identity).into_iter().find_map(|path| {
-            // Opening a pipe would wait for its other end.
+            // Opening a pipe would block until its other end is opened.
             fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
             let file = Input::open(&path).ok()?;
             let found = DebugFile { build_id: identity.build_id.to_owned(), file };
@@ -42,7 +43,8 @@ impl DebugFile {
     }
 }
 
-/// Files that may be the debug file of an executable, the likeliest first. `root` is the folder that paths begin in.
+/// Possible debug files of an executable, the likeliest first. `root` is the directory that paths are
+/// relative to.
 fn candidates(executable: &Path, root: &Path, identity: Identity<'_>) -> Vec<PathBuf> {
     let Identity { build_id, link } = identity;
     let path = executable.strip_prefix("/").unwrap_or(executable);
@@ -55,7 +57,7 @@ fn candidates(executable: &Path, root: &Path, identity: Identity<'_>) -> Vec<Pat
     let (Some(folder), Some(own)) = (path.parent(), path.file_name()) else { return found };
     let mut usual = own.to_owned();
     usual.push(".debug");
-    // A name, no path.
+    // Only a file name is accepted, not a path.
     let link = link.map(OsStr::from_bytes).filter(|link| !link.as_bytes().contains(&b'/'));
     for name in link.into_iter().chain([&*usual]) {
         let beside = root.join(folder);

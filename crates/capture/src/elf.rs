@@ -1,21 +1,21 @@
-//! Headers of ELF files of 64 bits, little-endian, wherever they are: in files, in memory, in cores.
+//! Headers of 64-bit little-endian ELF files, wherever they are: in files, in memory, in core files.
 
-/// How such a file begins.
+/// The first bytes of such a file.
 pub const MAGIC: &[u8] = b"\x7fELF\x02\x01";
-/// Bytes of the header.
+/// The size of the header in bytes.
 pub const HEADER: usize = 64;
-/// Bytes of a program header.
+/// The size of a program header in bytes.
 pub const PROGRAM_HEADER: usize = 56;
 
-/// Kinds of segments.
+/// Types of segments.
 pub mod kind {
     /// Mapped into memory.
     pub const LOAD: u32 = 1;
     /// For the dynamic linker.
     pub const DYNAMIC: u32 = 2;
-    /// Notes, as the build id.
+    /// Notes, such as the build id.
     pub const NOTE: u32 = 4;
-    /// Variables that each thread has for itself.
+    /// The template of thread-local variables.
     pub const TLS: u32 = 7;
 }
 
@@ -26,15 +26,15 @@ pub struct Segment {
     pub flags: u32,
     pub offset: u64,
     pub address: u64,
-    /// Bytes in the file.
+    /// The size in the file, in bytes.
     pub file_size: u64,
-    /// Bytes in memory.
+    /// The size in memory, in bytes.
     pub size: u64,
     pub alignment: u64,
 }
 
 impl Segment {
-    /// Those of a table of program headers.
+    /// Parses a table of program headers.
     pub fn all(table: &[u8]) -> Vec<Segment> {
         let segments = table.as_chunks::<PROGRAM_HEADER>().0.iter().filter_map(|header| {
             Some(Segment {
@@ -50,23 +50,23 @@ impl Segment {
         segments.collect()
     }
 
-    /// Where its bytes end in the file.
+    /// The end offset of its bytes in the file.
     pub fn file_end(&self) -> u64 {
         self.offset.saturating_add(self.file_size)
     }
 }
 
-/// The 8 bytes at a place.
+/// The 8 bytes at an offset.
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The 4 bytes at a place.
+/// The 4 bytes at an offset.
 pub fn word32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The 2 bytes at a place.
+/// The 2 bytes at an offset.
 pub fn word16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

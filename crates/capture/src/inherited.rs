@@ -1,7 +1,7 @@
-//! What our starter meant a program to inherit: ignored signals and closed standard streams.
+//! What a program should inherit from our starter: ignored signals and closed standard streams.
 //!
-//! Rust's start-up ignores SIGPIPE and opens standard streams that are closed, and we handle signals ourselves. So
-//! this is looked at before all that, and the agent restores it in the program.
+//! Rust's start-up code ignores SIGPIPE and opens standard streams that are closed, and we handle signals
+//! ourselves. So we look before all that, and the agent restores the state in the program.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -25,15 +25,15 @@ extern "C" fn look() {
     let streams = [input.as_fd(), output.as_fd(), errors.as_fd()];
     let closed = |(number, stream)| u8::from(is_closed(stream)) << number;
     let closed_streams = (0..).zip(streams).map(closed).sum();
-    // The lowest bit is for signal 1.
+    // The lowest bit is signal 1.
     let ignored = |bit| u64::from(is_ignored(bit + 1)) << bit;
     let ignored_signals = (0..64).map(ignored).sum();
-    // Said once; there is one thread.
+    // Set only once; there is one thread.
     let _ = SEEN.set(Inherited { ignored_signals, closed_streams });
 }
 
-/// Whether a stream is closed. The kernel is asked, since /proc may not be there: what cannot be found out is not
-/// closed, or the program would lose its streams.
+/// Whether a stream is closed. We ask the kernel, since /proc may not be mounted. If this cannot be
+/// determined, the stream counts as open, or the program would lose it.
 fn is_closed(stream: BorrowedFd<'_>) -> bool {
     fcntl_getfd(stream) == Err(Errno::BADF)
 }
@@ -43,7 +43,7 @@ fn is_ignored(signal: c_int) -> bool {
     handler(signal) == libc::SIG_IGN
 }
 
-/// Whether a signal does what it does by default: nobody in this process handles it.
+/// Whether a signal has its default action: nothing in this process handles it.
 pub fn is_default(signal: c_int) -> bool {
     handler(signal) == libc::SIG_DFL
 }
@@ -51,7 +51,7 @@ pub fn is_default(signal: c_int) -> bool {
 fn handler(signal: c_int) -> libc::sighandler_t {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     #[expect(unsafe_code, reason = "a look at an action, without /proc")]
-    // SAFETY: nothing is set, and the record is filled, or stays zero, which is the default action.
+    // SAFETY: no action is set; the record is filled, or stays zero, which is the default action.
     let action = unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -64,19 +64,20 @@ pub fn inherited() -> Inherited {
     SEEN.get().copied().unwrap_or_default()
 }
 
-/// Makes sure that this process can do its work, whatever its starter meant for the program. To be called once, first of
-/// all. By handlers that do nothing: unlike what is ignored, a program that we start does not inherit them.
+/// Makes sure that this process can do its work, whatever its starter intended for the program. To be called
+/// once, before anything else. Uses handlers that do nothing: unlike ignored signals, handlers are not
+/// inherited by programs that we start.
 pub fn settle() {
-    // To write more than a file may hold (`ulimit -f`) is an error that is told, and does not end us.
+    // Exceeding the maximal file size (`ulimit -f`) should be a reported error, and not kill us.
     handle(SIGXFSZ);
-    // Where the end of children is ignored, nobody can wait for them and learn how they ended.
+    // If SIGCHLD is ignored, nobody can wait for children and learn how they ended.
     if inherited().ignored_signals >> (SIGCHLD - 1) & 1 == 1 {
         handle(SIGCHLD);
     }
 }
 
 fn handle(signal: i32) {
-    // Only a number that is no signal could be refused.
+    // Only an invalid signal number could be refused.
     let _ = signal_hook::flag::register(signal, Arc::default());
 }
 
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_ignored_signal_is_seen() {
-        // Rust's start-up has it ignored.
+        // Rust's start-up code has ignored it.
         assert!(is_ignored(libc::SIGPIPE));
         let status = std::fs::read_to_string("/proc/self/status").expect("it is there");
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a line");
@@ -100,7 +101,7 @@ mod tests {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2] {
             assert_eq!(is_ignored(signal), mask >> (signal - 1) & 1 == 1, "{signal}");
         }
-        // Of one that does not exist nothing is known.
+        // Nothing is known about a signal that does not exist.
         assert!(!is_ignored(1000));
     }
 

@@ -1,4 +1,4 @@
-//! Starting a program with the agent in it, and standing by until it ends.
+//! Starting a program with the agent in it, and waiting until it ends.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -28,9 +28,9 @@ use crate::keeper::Keeper;
 /// A program to observe.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The file to run.
+    /// The executable.
     pub program: PathBuf,
-    /// What it is called: its first argument.
+    /// Its argv[0].
     pub name: OsString,
     /// Its other arguments.
     pub arguments: Vec<OsString>,
@@ -38,9 +38,10 @@ pub struct Launch {
     pub settings: Settings,
 }
 
-/// The environment variables that bring the agent, at `agent`, into a program, after what is there.
+/// The environment variables that load the agent, at path `agent`, into a program, in addition to existing
+/// preloads.
 pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
-    // Behind others: a sanitizer's library insists on being the first.
+    // Last, because the library of a sanitizer insists on being the first.
     let mut preload = match env::var_os(variable::PRELOAD).filter(|list| !list.is_empty()) {
         Some(others) => [others, ":".into()].join(OsStr::new("")),
         None => OsString::new(),
@@ -53,7 +54,7 @@ pub fn variables(agent: &Path, settings: &Settings) -> Vec<(OsString, OsString)>
     list
 }
 
-/// The program's standard streams, where they are not to be our own.
+/// The program's standard streams, if they should differ from ours.
 #[derive(Debug, Default)]
 pub struct Streams {
     /// Standard input.
@@ -64,29 +65,29 @@ pub struct Streams {
     pub error: Option<Stdio>,
 }
 
-/// A program that was started, and gets the signals that we get until this is dropped.
+/// A program that was started. It receives the signals that we receive until this is dropped.
 #[derive(Debug)]
 pub struct Launched {
     child: Child,
-    /// What the program is recorded into; gone when that is completed.
+    /// The keeper of its traces; dropped, and so completed, when the program has ended.
     keeper: Option<Keeper>,
     signals: Handle,
     passing_on: Option<JoinHandle<()>>,
 }
 
 impl Launch {
-    /// Runs the program to its end, with our own standard streams. Signals that we get are passed on.
+    /// Runs the program to its end, with our own standard streams. Signals that we receive are forwarded.
     ///
     /// # Errors
-    /// If the agent cannot be put anywhere, or the program not be started.
+    /// If the agent cannot be stored anywhere, or the program cannot be started.
     pub fn run(&self) -> io::Result<ExitStatus> {
         self.spawn(Streams::default(), &[])?.wait()
     }
 
-    /// Starts the program, with these variables besides. Signals that we get are passed on.
+    /// Starts the program, with additional environment variables. Signals that we receive are forwarded.
     ///
     /// # Errors
-    /// If the agent cannot be put anywhere, or the program not be started.
+    /// If the agent cannot be stored anywhere, or the program cannot be started.
     pub fn spawn(&self, streams: Streams, besides: &[(&OsStr, &OsStr)]) -> io::Result<Launched> {
         let (settings, keeper) = self.kept();
         let mut command = self.command(&settings)?;
@@ -97,27 +98,27 @@ impl Launch {
         let passed_on = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals = SignalsInfo::<WithOrigin>::new(passed_on)?;
         let handle = signals.handle();
-        // Before the program, which would be without us if there could be no thread.
+        // Started before the program, which would have to run without us if there could be no thread.
         let (tell, told) = channel();
         let passing_on = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let Ok(process) = told.recv() else { return };
             for Origin { signal, cause, .. } in signals.forever() {
-                // A terminal sends its signals to all of its foreground group, the program included.
+                // A terminal sends its signals to its entire foreground process group, including the program.
                 let by_terminal = cause == Cause::Kernel;
                 if let Some(signal) = Signal::from_named_raw(signal).filter(|_| !by_terminal) {
-                    // It may have ended in this moment.
+                    // It may have just ended.
                     let _ = rustix::process::kill_process(process, signal);
                 }
             }
         })?;
         let child = command.spawn()?;
-        // It waits for that.
+        // The thread waits for that.
         let _ = tell.send(Pid::from_child(&child));
         Ok(Launched { child, keeper, signals: handle, passing_on: Some(passing_on) })
     }
 
-    /// Becomes the program, where there may be no process beside it: it writes its trace itself, and there are no snapshots.
-    /// Returns only if that cannot be done, with the reason.
+    /// Replaces this process by the program, where no other process may exist beside it: it writes its trace
+    /// itself, and there are no snapshots. Returns only on failure, with the reason.
     pub fn become_program(&self) -> io::Error {
         let settings = Settings { snapshots: None, ..self.settings.clone() };
         match self.command(&settings) {
@@ -126,12 +127,12 @@ impl Launch {
         }
     }
 
-    /// The program as it is started, with the agent in it.
+    /// The command that starts the program with the agent in it.
     fn command(&self, settings: &Settings) -> io::Result<Command> {
         let agent = agent::install()?;
         let mut command = Command::new(&self.program);
         command.arg0(&self.name).args(&self.arguments);
-        // Whoever observed us is not whom our settings are for.
+        // Our own variables, if we are being observed ourselves, are not meant for the program.
         for (name, _) in
             env::vars_os().filter(|(name, _)| variable::is_ours(name.as_encoded_bytes()))
         {
@@ -145,7 +146,8 @@ impl Launch {
         Ok(command)
     }
 
-    /// The settings with a keeper for what is recorded. Without room for one the program writes its trace itself.
+    /// The settings with a keeper for the trace. If there is no room for one, the program writes its trace
+    /// itself.
     fn kept(&self) -> (Settings, Option<Keeper>) {
         let trace: Option<PathBuf> =
             self.settings.trace.as_deref().map(|path| OsStr::from_bytes(path).into());
@@ -157,7 +159,7 @@ impl Launch {
 }
 
 impl Launched {
-    /// The number of its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -165,10 +167,10 @@ impl Launched {
     /// Waits for its end.
     ///
     /// # Errors
-    /// If the kernel does not let us.
+    /// If waiting fails.
     pub fn wait(mut self) -> io::Result<ExitStatus> {
         while !self.has_ended(WaitIdOptions::empty()) {
-            // It stands still for a moment, and its tracer has not yet looked.
+            // It is stopped for a moment, and its tracer has not looked yet.
             thread::sleep(Duration::from_millis(1));
         }
         let status = self.child.wait();
@@ -176,10 +178,10 @@ impl Launched {
         status
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel refuses.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if !self.has_ended(WaitIdOptions::NOHANG) {
             return Ok(None);
@@ -191,10 +193,11 @@ impl Launched {
         Ok(status)
     }
 
-    /// Whether it has ended, or nothing can be learnt of that.
+    /// Whether it has ended, or that cannot be determined.
     ///
-    /// Another thread of ours may trace it. To the kernel we are one: whoever of us waits without looking first is told that it
-    /// stops, takes that for its end, and the tracer never hears of it.
+    /// Another thread of ours may trace it. To the kernel we are one process: a thread that waits without
+    /// peeking first is told about the tracee's stop, takes that for its end, and the tracer never learns of
+    /// it.
     fn has_ended(&self, options: WaitIdOptions) -> bool {
         let look = options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::Pid(Pid::from_child(&self.child)), look) {
@@ -208,17 +211,18 @@ impl Launched {
 impl Drop for Launched {
     fn drop(&mut self) {
         self.signals.close();
-        // It holds nothing that could go wrong.
+        // The thread's result is of no interest.
         let _ = self.passing_on.take().map(JoinHandle::join);
     }
 }
 
-/// From here on an interrupt does not end this process; the answer says whether one came. What [`Launch::run`] has
-/// taken over stays taken over, so that whoever waits for something afterwards has to ask.
+/// From now on an interrupt does not end this process; the returned function says whether one has arrived.
+/// Signals that [`Launch::run`] has taken over stay taken over, so whoever waits for something afterwards has
+/// to ask.
 pub fn interrupts() -> impl Fn() -> bool {
     let came = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Only a number that is no signal could be refused.
+        // Only an invalid signal number could be refused.
         let _ = signal_hook::flag::register(signal, Arc::clone(&came));
     }
     move || came.load(Ordering::Relaxed)
@@ -227,10 +231,11 @@ pub fn interrupts() -> impl Fn() -> bool {
 /// Ends this process as another one ended: with its exit status, or by the signal that killed it.
 pub fn end_like(status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
-        // The program has left its core already; one is enough.
+        // The program has already dumped core; one core file is enough.
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
-        // Returns only if the signal's default is not to end a process, and then it did not end that one.
+        // Returns only if the signal's default action is not to end a process, in which case it did not end
+        // that one.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
         return 128 + signal as u8;
     }

@@ -1,9 +1,9 @@
-//! What becomes of the snapshots of a run: a private file that the agent, its frozen copies and their walkers
-//! append lines to, and the account that is made of it in the end.
+//! What becomes of the snapshots of a run: a private file to which the agent, its frozen copies and their
+//! walkers append lines, and the account that is made from it in the end.
 //!
-//! The program may end while snapshots are still being written. [`Ledger::wait`] stands by until each of them is
-//! done or has failed, as long as a process is at work on it: there is no other limit, because a large heap
-//! takes its time.
+//! The program may end while snapshots are still being written. [`Ledger::wait`] waits until each of them is
+//! done or has failed, as long as a process is working on it: there is no other time limit, because a large
+//! heap takes its time.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,16 +20,16 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::temporary::TemporaryFolder;
 
-/// How often the ledger is looked at.
+/// How often the ledger is read.
 const PERIOD: Duration = Duration::from_millis(10);
 /// How long a frozen copy may take to start its walker. It lists roots, which takes milliseconds.
 const START: Duration = Duration::from_secs(30);
 
-/// How long a process that we are the parent of is taken for a copy that has not said so yet: on a busy machine the program may have ended before the
-/// copy that it has made at its end has run at all.
+/// How long a child of ours is assumed to be a frozen copy that has not recorded itself yet: on a busy
+/// machine the program may have ended before the copy that it made at its exit has run at all.
 const UNHEARD: Duration = Duration::from_secs(1);
 
-/// A file for lines about snapshots. It goes when this is dropped.
+/// A file for lines about snapshots. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct Ledger {
     _folder: TemporaryFolder,
@@ -41,41 +41,41 @@ pub struct Ledger {
 pub struct Written {
     /// Its file.
     pub path: PathBuf,
-    /// Blocks in it.
+    /// The number of blocks in it.
     pub blocks: u64,
-    /// Words of these blocks.
+    /// The total words of these blocks.
     pub words: u64,
-    /// Things that could not be read.
+    /// The number of things that could not be read.
     pub gaps: u64,
 }
 
-/// What became of snapshots.
+/// What became of the snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Those that are there.
+    /// The snapshots that were written.
     pub written: Vec<Written>,
-    /// Those that came to nothing: their numbers, and why.
+    /// The snapshots that failed: their numbers, and the reasons.
     pub failed: Vec<(u64, String)>,
-    /// How many were skipped, by the limit that forbade them.
+    /// The numbers of skipped snapshots, by limit.
     pub skipped: Vec<(Limit, u64)>,
-    /// How long the program stood still at most.
+    /// The longest pause of the program.
     pub longest_pause: Option<Duration>,
-    /// Those that are neither done nor have failed.
+    /// Snapshots that are neither done nor failed.
     unfinished: Vec<Unfinished>,
 }
 
-/// A snapshot that somebody is, or was, at work on.
+/// A snapshot that a process is, or was, working on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unfinished {
     number: u64,
     copy: Option<u32>,
     walker: Option<u32>,
-    /// How much of it is done.
+    /// How much of it is done, in percent.
     percent: u8,
 }
 
 impl Ledger {
-    /// Makes an empty one.
+    /// Creates an empty ledger.
     ///
     /// # Errors
     /// If there is no room for it among temporary files.
@@ -86,21 +86,21 @@ impl Ledger {
         Ok(Ledger { _folder: folder, path })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says now.
+    /// The account of what it contains now.
     pub fn account(&self) -> Account {
-        // Whoever removed it took what it said with it.
+        // If somebody has removed the file, its contents are gone.
         let bytes = fs::read(self.path()).unwrap_or_default();
         Account::of(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Waits for the snapshots that are being written, until `goes_on`, which is asked again and again, says no. It is told
-    /// how many are missing, and which part of the work on them is done, from 0 to 1. What nobody works on any more has
-    /// failed.
+    /// Waits for the snapshots that are being written, until `goes_on`, which is called repeatedly, returns
+    /// false. It is passed the number of unfinished snapshots, and the fraction of the work on them that is
+    /// done, from 0 to 1. Snapshots that no process works on any more have failed.
     pub fn wait(&self, mut goes_on: impl FnMut(usize, f64) -> bool) -> Account {
         let start = Instant::now();
         loop {
@@ -112,7 +112,7 @@ impl Ledger {
                 continue;
             }
             if at_work == 0 || !goes_on(at_work, account.progress()) {
-                // One may have been finished between reading of it and looking for its process.
+                // One may have been finished between reading the ledger and looking for its process.
                 return self.account().closed();
             }
             thread::sleep(PERIOD);
@@ -124,7 +124,7 @@ impl Account {
     fn of(text: &str) -> Account {
         let mut account = Account::default();
         let mut skipped: BTreeMap<&str, (Limit, u64)> = BTreeMap::new();
-        // A line without its end is being written.
+        // A line without its newline is still being written.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for line in whole.lines().filter_map(Line::parse) {
             match line {
@@ -133,7 +133,8 @@ impl Account {
                     account.unfinished.push(one);
                 }
                 Line::Walker(number, walker) => {
-                    // The last of this number: programs that the first one started number theirs alike.
+                    // Take the last one with this number: programs started by the first one may use the same
+                    // numbers.
                     let same = |one: &&mut Unfinished| one.number == number && one.walker.is_none();
                     match account.unfinished.iter_mut().rev().find(same) {
                         Some(one) => one.walker = Some(walker),
@@ -171,13 +172,13 @@ impl Account {
         account
     }
 
-    /// Which part is done of the work on those that are not finished.
+    /// The fraction of the work on unfinished snapshots that is done.
     fn progress(&self) -> f64 {
         let percents: f64 = self.unfinished.iter().map(|one| f64::from(one.percent)).sum();
         percents / 100.0 / (self.unfinished.len() as f64).max(1.0)
     }
 
-    /// How many were skipped in all.
+    /// The total number of skipped snapshots.
     pub fn all_skipped(&self) -> u64 {
         self.skipped.iter().map(|(_, count)| count).sum()
     }
@@ -188,7 +189,7 @@ impl Account {
         }
     }
 
-    /// Those that nobody finished have failed.
+    /// Counts unfinished snapshots as failed.
     fn closed(mut self) -> Account {
         for one in std::mem::take(&mut self.unfinished) {
             let reason = match one.is_at_work(true) {
@@ -202,7 +203,8 @@ impl Account {
 }
 
 impl Unfinished {
-    /// Whether a process works on it; a copy that has not started a walker is trusted only while it `is_new`.
+    /// Whether a process is working on it; a copy that has not started a walker is trusted only while
+    /// `is_new`.
     fn is_at_work(self, is_new: bool) -> bool {
         match self.walker {
             Some(walker) => is_walker(walker),
@@ -211,37 +213,37 @@ impl Unfinished {
     }
 }
 
-/// Whether a process runs of which we are the parent, and none has ended that nobody has asked for.
+/// Whether we have a running child, and no child that has ended and was not reaped.
 fn has_child() -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, options), Ok(None))
 }
 
-/// Whether a process is there and has not ended. One that is older than this process is not who was meant: in a PID namespace
-/// of its own, a program knows its copies by other numbers than we do.
+/// Whether a process exists and has not ended. If it is older than this process, it is not the one that was
+/// meant: in a PID namespace of its own, a program knows its copies by other ids than we do.
 fn is_alive(process: u32) -> bool {
     let Some((state, start)) = state_and_start(&process.to_string()) else { return false };
     let our_start = state_and_start("self").map_or(0, |(_, start)| start);
     state != 'Z' && state != 'X' && start >= our_start
 }
 
-/// The state of a process, and when it was started, in the kernel's own unit.
+/// The state of a process, and its start time in the kernel's unit.
 fn state_and_start(process: &str) -> Option<(char, u64)> {
-    /// Its place after the state.
+    /// Its index after the state.
     const START_TIME: usize = 19;
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it, in parentheses, may hold anything.
+    // The name before it, in parentheses, may contain anything.
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
     let state = fields.next()?.chars().next()?;
     Some((state, fields.nth(START_TIME - 1)?.parse().ok()?))
 }
 
-/// Whether a process is one of our walkers, rather than another that got its number later.
+/// Whether a process is one of our walkers, rather than another that has got its id later.
 fn is_walker(process: u32) -> bool {
     let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let command = frozen::COMMAND.as_bytes();
-    // A process that is becoming a walker has no words for a moment: its copy goes on as soon as the old memory is
-    // gone, which is before the kernel has read the new program.
+    // While a process becomes a walker, its command line is empty for a moment: its copy continues as soon as
+    // the old memory is released, which is before the kernel has loaded the new program.
     let is_ours = words.is_empty() || words.split(|byte| *byte == 0).any(|word| word == command);
     is_alive(process) && is_ours
 }
@@ -323,7 +325,7 @@ mod tests {
     #[test]
     fn a_process_that_is_older_than_its_program_is_not_waited_for() {
         let ledger = Ledger::new().expect("a ledger");
-        // As in a PID namespace of its own: for us these are the first process and a thread of the kernel.
+        // As in a PID namespace of its own: for us these ids are the first process and a kernel thread.
         write(&ledger, "begun 1 1\nbegun 2 1\nwalker 2 2");
         assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 2);
     }

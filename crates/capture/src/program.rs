@@ -1,4 +1,4 @@
-//! Which file a program's name stands for, as `execvp` finds it.
+//! Finds the file that a program's name stands for, as `execvp` does.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, FileType, access};
 use rustix::io::Errno;
 
-/// Where `execvp` looks if there is no PATH, on glibc.
+/// Where `execvp` of glibc searches if PATH is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Why no file can be run under a name.
 #[derive(Debug)]
 pub enum Error {
-    /// No file of this name, there or in any folder of PATH.
+    /// There is no file with this name, there or in any directory of PATH.
     NotFound(OsString),
-    /// A file is there, but it may not be run.
+    /// The file exists, but is not executable.
     NotExecutable(PathBuf),
-    /// It cannot be looked at.
+    /// The file cannot be examined.
     Io(PathBuf, io::Error),
 }
 
 impl Error {
-    /// The file that was found, if one was.
+    /// The file that was found, if any.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Error::NotFound(_) => None,
@@ -57,11 +57,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Finds the file that runs if `name` is started: `name` itself if it has a slash in it, otherwise the first
-/// file of that name in PATH that may be run.
+/// Finds the file that runs if `name` is started: `name` itself if it contains a slash, otherwise the first
+/// executable file of that name in PATH.
 ///
 /// # Errors
-/// If there is none. A file that may not be run is told apart from no file at all.
+/// If there is none. A file that is not executable is distinguished from no file at all.
 pub fn find_program(name: &OsStr) -> Result<PathBuf, Error> {
     find_in(name, env::var_os("PATH").as_deref())
 }
@@ -82,13 +82,13 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Error> {
     let mut refused = None;
     let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
     for folder in path.as_bytes().split(|&byte| byte == b':') {
-        // An empty entry is the current folder.
+        // An empty entry means the current directory.
         let folder = if folder.is_empty() { b"." } else { folder };
         let file = Path::new(OsStr::from_bytes(folder)).join(name);
         match may_run(&file) {
             Ok(true) => return Ok(file),
             Ok(false) => refused = refused.or(Some(file)),
-            // What cannot be looked at is passed over, as execvp does.
+            // What cannot be examined is skipped, as execvp does.
             Err(_) => {}
         }
     }
@@ -98,7 +98,7 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Error> {
     })
 }
 
-/// Whether `file` is a file that this user may run. Only files can be.
+/// Whether `file` is a regular file that this user may execute.
 fn may_run(file: &Path) -> Result<bool, Errno> {
     match FileType::from_raw_mode(rustix::fs::stat(file)?.st_mode) {
         FileType::RegularFile => {}
@@ -139,7 +139,7 @@ mod tests {
         let path = format!("{}:/nowhere:{}", first.display(), second.display());
         let find = |name: &str| find_in(OsStr::new(name), Some(OsStr::new(&path)));
 
-        // The first that may be run, not the first.
+        // The first executable one, not the first.
         assert_eq!(find("both").expect("found"), second.join("both"));
         assert!(
             matches!(find("plain"), Err(Error::NotExecutable(path)) if path == first.join("plain"))
@@ -151,7 +151,7 @@ mod tests {
         );
         assert!(matches!(find("none"), Err(Error::NotFound(_))));
         assert!(matches!(find(""), Err(Error::NotFound(_))));
-        // With a slash PATH is not asked.
+        // With a slash, PATH is not searched.
         let both = second.join("both");
         assert_eq!(find(both.to_str().expect("UTF-8")).expect("found"), both);
         assert!(matches!(find("./both"), Err(Error::NotFound(_))));

@@ -6,29 +6,30 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// By this command we start ourselves to find out what filters allow.
+/// The command with which we start ourselves to try out what filters allow.
 pub const TRIAL: &str = "try-copying";
 
-/// How many filters a process has, or a thread of it, by its folder in `/proc`; none if the kernel does not tell.
+/// The number of seccomp filters of a process or thread, given by its directory in `/proc`; None if the
+/// kernel does not report it.
 pub(crate) fn filters_of(process: &str) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
     line.trim().parse().ok()
 }
 
-/// How many filters that thread of a process has which has most: each has its own.
+/// The largest number of filters of any thread of a process: each thread has its own.
 pub(crate) fn most_filters_of(process: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
     let name = |thread: fs::DirEntry| thread.file_name().into_string().ok();
     threads.filter_map(|thread| filters_of(&format!("{process}/task/{}", name(thread)?))).max()
 }
 
-/// Whether a program that we start may be made to copy itself, by the agent in it. It inherits our filters, and one of them
-/// may kill a process for that. So another process of ours, `trial`, which has the same filters, does it first. Gives how
-/// many filters there are, or says what happened.
+/// Whether the agent may make a program that we start copy itself. The program inherits our filters, and one
+/// of them may kill a process for that. So another process of ours, `trial`, which has the same filters,
+/// tries it first. Returns the number of filters, or what happened.
 ///
 /// # Errors
-/// If the process was ended, or could not be started.
+/// If the process was killed, or could not be started.
 pub fn may_copy(trial: &Path) -> Result<u32, String> {
     let filters = filters_of("self");
     if filters == Some(0) {
@@ -41,13 +42,14 @@ pub fn may_copy(trial: &Path) -> Result<u32, String> {
         Some(signal) => Err(format!(
             "a filter of system calls (seccomp) kills programs that copy themselves (signal {signal})"
         )),
-        // What is refused and not punished is told when it comes to that.
+        // What is refused without a signal is reported when it happens.
         None => Ok(filters.unwrap_or(0)),
     }
 }
 
-/// Makes the system calls that the agent makes in the program to freeze it, with arguments that do nothing but for the last: a
-/// copy, which ends at once. What a filter does to the copy later is the copy's own matter.
+/// Makes the system calls that the agent makes in the program to freeze it, with arguments that have no
+/// effect except for the last: a copy, which exits at once. What a filter does to the copy later only affects
+/// the copy.
 pub fn try_copying() -> io::Result<()> {
     const NOTHING: usize = 0;
     let me = std::process::id();
@@ -55,8 +57,8 @@ pub fn try_copying() -> io::Result<()> {
     let mut room = [0_u64; 64];
     let room = room.as_mut_ptr();
     #[expect(unsafe_code, reason = "each call as the agent makes it, and not as libc would")]
-    // SAFETY: what is filled has room for it, and nothing is changed. The copy has the very descriptors that we have; it uses none, and
-    // nothing of libc, before it ends.
+    // SAFETY: the kernel has room for what it fills in, and nothing is changed. The copy shares our
+    // descriptor table; it uses no descriptors, and nothing of libc, before it exits.
     unsafe {
         libc::syscall(libc::SYS_rt_sigprocmask, NOTHING, NOTHING, room, 8_usize);
         libc::syscall(libc::SYS_rt_sigaction, libc::SIGUSR2, NOTHING, room, 8_usize);

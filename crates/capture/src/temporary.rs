@@ -1,8 +1,9 @@
-//! Where temporary files go, and what becomes of those of somebody who was killed.
+//! Where temporary files go, and how those of killed processes are cleaned up.
 //!
-//! What we share with programs lies in folders that go when we do. If we are killed they stay, and whoever makes one later
-//! removes them: as long as its owner lives a folder is locked. The kernel unlocks it, whatever became of the owner. Other machines may
-//! see the folder, too, and not the lock, so that the kernel is in its name.
+//! What we share with programs is in directories that are removed when we end. If we are killed they stay,
+//! and the next process that creates one removes them: a directory is locked as long as its owner lives, and
+//! the kernel releases the lock however the owner ends. Other machines may see the directory, too, but not
+//! the lock, so the kernel's boot id is in its name.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -14,18 +15,19 @@ use bactrian_private::PrivateFolder;
 use rustix::fs::{Access, FlockOperation, flock};
 use tempfile::TempDir;
 
-/// A folder whose files are in memory.
+/// A directory whose files are in memory.
 pub const IN_MEMORY: &str = "/dev/shm";
-/// Folders that are locked have names that begin so, and no others. The kernel, or rather its start, comes next.
+/// The prefix of locked directories, which no others have. It is followed by the boot id of the kernel.
 const PREFIX: &str = "bactrian-run-";
 static KERNEL: LazyLock<Option<String>> = LazyLock::new(|| {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     id.split('-').next().map(str::to_owned)
 });
-/// Somebody may remove a folder before its owner has locked it. That happens at most once to each of them.
+/// Another process may remove a directory before its owner has locked it. That happens at most once per
+/// process.
 const TRIALS: usize = 100;
 
-/// A folder that nobody else may look into, until this is dropped.
+/// A directory that only this user can access, until this is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     folder: TempDir,
@@ -33,7 +35,7 @@ pub struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Makes one among temporary files; `what` it is for is in its name.
+    /// Creates one among temporary files; `what` describes its purpose and is part of its name.
     ///
     /// # Errors
     /// If there is no room for it.
@@ -41,7 +43,7 @@ impl TemporaryFolder {
         TemporaryFolder::within(&tempfile::env::temp_dir(), what)
     }
 
-    /// The same, with files that are in memory where that is possible.
+    /// The same, in memory if possible.
     ///
     /// # Errors
     /// If there is no room for it.
@@ -64,19 +66,19 @@ impl TemporaryFolder {
         Err(io::Error::other("folders for temporary files are removed as soon as they are made"))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Whether a file lies in a folder that was made for this.
+    /// Whether a file is in a directory that was created for this purpose.
     pub fn has(what: &str, file: &Path) -> bool {
         let folder = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let rest = folder.strip_prefix(PREFIX).and_then(|rest| Some(rest.split_once('-')?.1));
         rest.and_then(|rest| rest.strip_prefix(what)).is_some_and(|rest| rest.starts_with('-'))
     }
 
-    /// Where a file of this name is, or can be made.
+    /// The path of a file in it, which need not exist.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
@@ -90,16 +92,16 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Whom a process runs as; none if that is not known.
+    /// The user and group that a process runs as; None if unknown.
     pub fn of_process(pid: u32) -> Option<Owner> {
         let process = fs::metadata(format!("/proc/{pid}")).ok()?;
         Some(Owner { user: process.uid(), group: process.gid() })
     }
 
-    /// Gives a file or folder away, unless it is to be ours.
+    /// Gives a file or directory to them, unless it already belongs to that user.
     ///
     /// # Errors
-    /// If we may not.
+    /// If we are not permitted to.
     pub fn gets(self, path: &Path) -> io::Result<()> {
         match self.user == rustix::process::geteuid().as_raw() {
             true => Ok(()),
@@ -108,7 +110,8 @@ impl Owner {
     }
 }
 
-/// Locks a folder that was just made; none if it is gone, or about to go. Where folders cannot be locked, nobody removes it.
+/// Locks a directory that was just created; None if it has been removed, or is about to be. Where directories
+/// cannot be locked, nobody removes it.
 fn lock(folder: &Path) -> Option<File> {
     let file = File::open(folder).ok()?;
     let is_ours = !matches!(
@@ -118,7 +121,7 @@ fn lock(folder: &Path) -> Option<File> {
     (is_ours && folder.exists()).then_some(file)
 }
 
-/// Removes the folders of this user's that nobody has locked. Where it is not known which kernel this is, they stay.
+/// Removes the directories of this user that are not locked. If the boot id is unknown, nothing is removed.
 fn sweep(place: &Path) {
     let Some(kernel) = &*KERNEL else { return };
     PrivateFolder::each_within(place, &format!("{PREFIX}{kernel}-"), |found| {
@@ -129,18 +132,18 @@ fn sweep(place: &Path) {
     });
 }
 
-/// Where they may go if `TMPDIR` is of no use, the best first.
+/// Alternatives if `TMPDIR` is unusable, the best first.
 const OTHERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Takes another folder for temporary files if the one that `TMPDIR` names cannot be used. Only for this process: programs
-/// that it starts have the variable as it is.
+/// Chooses another directory for temporary files if the one in `TMPDIR` is unusable. Only for this process:
+/// programs that it starts inherit the variable unchanged.
 pub fn settle() {
     let named = std::env::temp_dir();
     if is_usable(&named) {
         return;
     }
     if let Some(other) = OTHERS.iter().map(Path::new).find(|other| is_usable(other)) {
-        // Nobody has asked for it before, so it can still be set.
+        // It has not been used before, so it can still be set.
         let _ = tempfile::env::override_temp_dir(other);
     }
 }
@@ -161,11 +164,11 @@ mod tests {
         fs::write(killed.file("board"), "").expect("room");
         let other = place.path().join("bactrian-0");
         fs::create_dir(&other).expect("room");
-        // The owner ends without a word: its lock goes, the folder stays.
+        // The owner is killed: its lock is released, the directory stays.
         let TemporaryFolder { folder, _locked: locked } = killed;
         let left = folder.keep();
         drop(locked);
-        // Another machine's, as far as its name tells.
+        // By its name it belongs to another machine.
         let elsewhere = place.path().join("bactrian-run-0-test-x");
         fs::create_dir(&elsewhere).expect("room");
         let next = make();

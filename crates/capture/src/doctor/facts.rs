@@ -1,4 +1,4 @@
-//! What a program is: the facts that decide what can be observed of it.
+//! The facts about a program that decide what can be observed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,12 +17,12 @@ use crate::heap::target::{Table, recovered};
 use crate::program::find_program;
 use crate::types::compiler_folders;
 
-/// Larger files are not looked at. The largest OCaml programs have some hundred megabytes.
+/// Larger files are not examined. The largest OCaml programs have some hundred megabytes.
 const LARGEST: u64 = 1 << 30;
-/// As many scripts run by scripts as the kernel takes.
+/// The maximal number of nested script interpreters, as in the kernel.
 const MOST_INTERPRETERS: usize = 4;
 
-/// What the agent looks for in a runtime, besides the two names of the domain state.
+/// The symbols that the agent needs of a runtime, besides the two names of the domain state.
 const WANTED: &[&str] = &[
     "caml_start_program",
     "caml_c_call",
@@ -32,53 +32,53 @@ const WANTED: &[&str] = &[
     "caml_debuginfo_location",
     "caml_debuginfo_next",
 ];
-/// Those of them that are looked for only where there is a sampler. Elsewhere only programs that use OCaml's module Gc have
-/// them.
+/// A prefix of the symbols that are only needed if there is a sampler. Runtimes without one have them only in
+/// programs that use the module Gc.
 const OF_SAMPLER: &str = "caml_memprof_";
-/// Where the domain state is, before 5.0 and since.
+/// The variable with the domain state, before 5.0 and since.
 const STATE: &[&str] = &["Caml_state", "caml_state"];
-/// What a runtime calls when it starts, and by which the agent gets its turn.
+/// The function that a runtime calls when it starts, which gives the agent control.
 const WAKER: &str = "readlink";
 
-/// What a program is.
+/// The facts about a program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facts {
     /// The file.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
-    /// If it is a script: what runs it, what runs that, and so on.
+    /// If it is a script: its interpreter, that one's interpreter, and so on.
     #[serde(serialize_with = "all_lossy")]
     pub interpreters: Vec<PathBuf>,
-    /// What is OCaml in it, or in what runs it.
+    /// The OCaml facts about it, or about what runs it.
     pub ocaml: Option<OcamlFacts>,
-    /// The machine code that runs in the end: its own, or that of the last interpreter. None for bytecode that
-    /// names no interpreter.
+    /// The machine code that finally runs: its own, or that of the last interpreter. None for bytecode that
+    /// does not name an interpreter.
     pub image: Option<Image>,
-    /// Rights that the file gives, by which the dynamic linker refuses the agent.
+    /// Privileges that the file gives, which make the dynamic linker ignore the agent.
     pub privileges: Vec<Privilege>,
 }
 
-/// What is OCaml in a program.
+/// The OCaml facts about a program.
 #[derive(Clone, Debug, Serialize)]
 pub struct OcamlFacts {
     /// How it was compiled.
     #[serde(serialize_with = "kind_name")]
     pub kind: Kind,
-    /// The version in full, or as far as it is known.
+    /// The full version, or as much as is known.
     pub version: Option<String>,
-    /// How it is known.
+    /// Where the version is known from.
     pub version_source: Option<VersionSource>,
-    /// The version that a runtime with these symbols has; none if no known one has them.
+    /// The version whose runtime has these symbols; None if no known one does.
     #[serde(serialize_with = "displayed")]
     pub runtime: Option<Version>,
-    /// The version without what layouts do not depend on.
+    /// The version without the parts that layouts do not depend on.
     #[serde(skip)]
     pub release: Option<Version>,
-    /// Whether places in the source are known.
+    /// OCaml's debug information, if it was examined.
     pub debug_info: Option<Debug>,
 }
 
-/// How a version is known.
+/// Where a version is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VersionSource {
@@ -88,72 +88,74 @@ pub enum VersionSource {
     Symbols,
     /// The runtime's symbols in its debug file.
     DebugFile,
-    /// The runtime's code, which is that of a compiler here.
+    /// The runtime's code, which matches that of an installed compiler.
     Code,
     /// The magic number of bytecode.
     MagicNumber,
 }
 
-/// Debug information of OCaml.
+/// OCaml's debug information.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Debug {
-    /// Whether all places of allocations are known.
+    /// Whether all allocation sites are known.
     #[serde(rename = "complete")]
     pub is_complete: bool,
-    /// How many modules allocate in places that are known. Bytecode is not told apart by modules.
+    /// The number of modules whose allocation sites are known. None for bytecode, which does not distinguish
+    /// modules.
     pub modules_with: Option<usize>,
-    /// Modules that allocate in places that are not known.
+    /// Modules whose allocation sites are unknown.
     pub modules_without: Vec<String>,
 }
 
 /// Machine code.
 #[derive(Clone, Debug, Serialize)]
 pub struct Image {
-    /// What runs it.
+    /// The processor that it is for.
     #[serde(serialize_with = "displayed_plain")]
     pub machine: Machine,
-    /// Bits of an address.
+    /// The size of an address in bits.
     pub bits: u8,
-    /// What the file is for.
+    /// The purpose of the file.
     #[serde(serialize_with = "purpose_name")]
     pub purpose: Purpose,
     /// Whether it is linked statically.
     #[serde(rename = "static")]
     pub is_static: bool,
-    /// The dynamic loader it asks for.
+    /// The dynamic linker that it asks for.
     pub loader: Option<String>,
-    /// Whether it is loaded at any address.
+    /// Whether it is position-independent.
     #[serde(rename = "position_independent")]
     pub is_relocatable: bool,
     /// Whether it was stripped.
     #[serde(rename = "stripped")]
     pub is_stripped: bool,
-    /// Whether it has debug information of C.
+    /// Whether it has debug information of C (DWARF).
     #[serde(rename = "dwarf")]
     pub has_dwarf: bool,
-    /// Whether it takes from a library what brings the agent its turn.
+    /// Whether it imports the function that gives the agent control.
     #[serde(rename = "wakes_agent")]
     pub is_waking: bool,
-    /// What of the runtime the agent needs and cannot find.
+    /// Symbols of the runtime that the agent needs and that are not exported.
     pub missing_symbols: Vec<&'static str>,
 }
 
-/// How much of an executable is looked at.
+/// How much of an executable is examined.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// What decides whether it can be observed: headers and some names, however large it is.
+    /// What decides whether it can be observed: headers and some symbols, however large it is.
     Observable,
-    /// Also its debug information, for which all names are read.
+    /// Also its debug information, for which all symbols are read.
     All,
 }
 
 impl Facts {
-    /// Looks at a file.
+    /// Examines a file.
     pub(super) fn of_file(path: &Path, depth: Depth) -> Result<Facts, Refusal> {
         Facts::read(path, path, depth)
     }
 
-    /// Looks at what a process runs. The file may be gone, replaced or out of our sight, the kernel still has it.
+    /// Examines the program of a process. Even if the file is gone, replaced or out of our sight, the kernel
+    /// still has it.
     pub(super) fn of_process(pid: u32) -> Result<Facts, Refusal> {
         let link = PathBuf::from(format!("/proc/{pid}/exe"));
         let shown = fs::read_link(&link).map_err(|error| {
@@ -172,7 +174,7 @@ impl Facts {
         Facts::read(&link, &shown, Depth::All)
     }
 
-    /// Reads `path`, which is called `shown`.
+    /// Reads `path`, which is called `shown` in messages.
     fn read(path: &Path, shown: &Path, depth: Depth) -> Result<Facts, Refusal> {
         let mut facts = Facts {
             path: shown.to_owned(),
@@ -257,7 +259,7 @@ impl Facts {
     }
 }
 
-/// The interpreter that a first line means: `/usr/bin/env NAME` means what PATH has under NAME.
+/// The interpreter that a script's first line names: `/usr/bin/env NAME` is looked up in PATH.
 fn behind_env(
     interpreter: &OsStr,
     argument: Option<&[u8]>,
@@ -270,15 +272,15 @@ fn behind_env(
         Some(name) if path.file_name() == Some(OsStr::new("env")) => {
             find_program(OsStr::from_bytes(name))
         }
-        // The kernel does not ask PATH.
+        // The kernel does not search PATH.
         _ => find_program(&Path::new(".").join(path).into_os_string()),
     }
 }
 
-/// Maps a file, so that only what is looked at is read.
+/// Maps a file, so that only the parts that are examined are read.
 fn contents(file: &Path, shown: &Path) -> Result<Input, Refusal> {
     let refused = |error: std::io::Error| unreadable(shown, &error);
-    // Opening a pipe would wait for its other end.
+    // Opening a pipe would block until its other end is opened.
     let metadata = fs::metadata(file).map_err(refused)?;
     if metadata.is_dir() {
         return Err(unreadable(shown, &"it is a directory"));
@@ -297,7 +299,7 @@ fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Refusal {
 }
 
 impl OcamlFacts {
-    /// `symbols` is where its symbols are from.
+    /// `symbols` says where its symbols come from.
     fn new(ocaml: &Ocaml, symbols: VersionSource, debug_info: Option<DebugInfo>) -> OcamlFacts {
         let runtime = ocaml.fingerprint.map(|fingerprint| fingerprint.version);
         let compiled = ocaml.bytecode.and_then(|bytecode| bytecode.version());

@@ -1,8 +1,8 @@
-//! Doctor: what can be observed of a program, and why not.
+//! Doctor: what can be observed about a program, and why not.
 //!
-//! [`examine`] looks at a file and [`examine_process`] at a process; both gather facts first ([`Facts`],
-//! [`Process`]) and judge them then ([`Verdict`]). [`recordable`] and [`enterable`] are the same judgement for `record`
-//! and `live`, so that all commands say the same words.
+//! [`examine`] looks at a file and [`examine_process`] at a process; both first gather facts ([`Facts`],
+//! [`Process`]) and then judge them ([`Verdict`]). [`recordable`] and [`enterable`] make the same judgement
+//! for `record` and `live`, so that all commands use the same words.
 
 mod facts;
 mod privilege;
@@ -21,34 +21,34 @@ pub use process::{Process, Tracing};
 pub use verdict::{Cause, Refusal, Verdict};
 pub(crate) use verdict::{cannot_start_late, no_sampler};
 
-/// What can be observed of a program.
+/// What can be observed about a program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What it is.
+    /// The facts about the program.
     pub program: Facts,
-    /// The process that was asked about.
+    /// The process, if one was asked about.
     pub process: Option<Process>,
-    /// Whether what it allocates can be recorded, from its start.
+    /// Whether its allocations can be recorded from its start.
     pub record: Verdict,
-    /// Whether the process that was asked about can be recorded as it runs.
+    /// Whether the process can be recorded while it runs.
     pub record_running: Option<Verdict>,
     /// Whether a snapshot of its heap can be taken.
     pub snapshot: Verdict,
-    /// Whether it can be observed once it runs.
+    /// Whether it can be observed while it runs.
     pub attach: Verdict,
-    /// Whether blocks of its heap can be given types.
+    /// Whether the blocks of its heap can be typed.
     pub types: Verdict,
 }
 
-/// Looks at the program in a file.
+/// Examines the program in a file.
 ///
 /// # Errors
-/// If the file cannot be read, or is no program.
+/// If the file cannot be read, or is not a program.
 pub fn examine(path: &Path) -> Result<Report, Refusal> {
     Ok(judge(Facts::of_file(path, Depth::All)?, None))
 }
 
-/// Looks at a process and the program it runs.
+/// Examines a process and the program that it runs.
 ///
 /// # Errors
 /// If there is no such process, or its program cannot be read.
@@ -58,10 +58,11 @@ pub fn examine_process(pid: u32) -> Result<Report, Refusal> {
     Ok(judge(program, Some(process)))
 }
 
-/// Whether the program in a file can be recorded; if so, what decides it, without its debug information.
+/// Whether the program in a file can be recorded; if so, returns the facts that decide it, without debug
+/// information.
 ///
 /// # Errors
-/// If not: why, and the way out.
+/// The reason and advice, if it cannot.
 pub fn recordable(path: &Path) -> Result<Facts, Refusal> {
     let facts = Facts::of_file(path, Depth::Observable)?;
     facts.recordable()?;
@@ -72,16 +73,17 @@ impl Facts {
     /// Whether the program can be recorded.
     ///
     /// # Errors
-    /// If not: why, and the way out.
+    /// The reason and advice, if it cannot.
     pub fn recordable(&self) -> Result<(), Refusal> {
         verdict::record(self).map(drop).map_err(|refusal| refusal.about(&self.path))
     }
 }
 
-/// Whether the agent can be in the program in a file: for snapshots and numbers, which need no sampler.
+/// Whether the agent can be loaded into the program in a file: for snapshots and live numbers, which need no
+/// sampler.
 ///
 /// # Errors
-/// If not: why, and the way out.
+/// The reason and advice, if it cannot.
 pub fn enterable(path: &Path) -> Result<Facts, Refusal> {
     let facts = Facts::of_file(path, Depth::Observable)?;
     match verdict::agent(&facts) {

@@ -1,5 +1,5 @@
-//! Programs that run with more rights than their user. The dynamic linker takes no libraries from the
-//! environment into them.
+//! Programs that run with more privileges than their user. The dynamic linker does not load libraries from
+//! `LD_PRELOAD` into them.
 
 use std::fmt;
 use std::fs::Metadata;
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
-/// Without this bit the other means something else.
+/// Without this bit, the setgid bit means something else.
 const GROUP_MAY_RUN: u32 = 0o0010;
-/// More bytes than capabilities take.
+/// An upper bound for the size of the capabilities attribute.
 const CAPABILITIES: usize = 64;
 
-/// A right that a file gives to whoever runs it.
+/// A privilege that an executable file gives to its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Privilege {
@@ -24,7 +24,7 @@ pub enum Privilege {
     Setuid,
     /// It runs with another group.
     Setgid,
-    /// It has capabilities of the superuser.
+    /// It has file capabilities.
     Capabilities,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Privilege {
 }
 
 impl Privilege {
-    /// What the file at `path` gives to us: who has it already gains nothing by it.
+    /// What the file at `path` gives to us: privileges that we already have do not count.
     pub(super) fn of(path: &Path, metadata: &Metadata) -> Vec<Privilege> {
         let (user, group) = (getuid(), getgid());
         let mode = metadata.mode();

@@ -1,4 +1,4 @@
-//! What a process is: whether the agent is in it, and whether we may look into it.
+//! Facts about a process: whether the agent is in it, and whether we may trace it.
 
 use std::fs;
 use std::io;
@@ -9,23 +9,23 @@ use serde::Serialize;
 
 use super::verdict::{Cause, Refusal};
 
-/// Number of the capability to trace any process.
+/// The number of the capability to trace any process.
 const CAP_SYS_PTRACE: u32 = 19;
 const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// A process.
 #[derive(Clone, Debug, Serialize)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// The agent that is in it, if one is.
+    /// The path of the agent in it, if there is one.
     pub agent: Option<String>,
     /// Whether it may be stopped and read from outside.
     pub tracing: Tracing,
-    /// Whether its files are others than ours, as in a container.
+    /// Whether it is in another mount namespace than ours, as in a container.
     #[serde(rename = "other_mount_namespace")]
     pub has_other_files: bool,
-    /// Whether it has a number of its own in there.
+    /// Whether it is in another PID namespace than ours.
     #[serde(rename = "other_pid_namespace")]
     pub has_other_numbers: bool,
 }
@@ -34,19 +34,19 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "allowed", rename_all = "kebab-case")]
 pub enum Tracing {
-    /// Nothing known stands against it.
+    /// Nothing known prevents it.
     Yes,
-    /// Something does.
+    /// Something prevents it.
     No {
-        /// What.
+        /// The reason.
         reason: String,
-        /// What helps.
+        /// Advice; empty if nothing helps.
         way_out: String,
     },
 }
 
 impl Process {
-    /// Looks at a process.
+    /// Examines a process.
     pub(crate) fn look(pid: u32) -> Result<Process, Refusal> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let status =
@@ -74,7 +74,7 @@ impl Process {
     }
 }
 
-/// The agent among what is mapped into a process.
+/// Finds the agent among the mappings of a process.
 fn agent_in(maps: &str) -> Option<String> {
     maps.lines().find_map(|line| {
         let path = line.get(line.find('/')?..)?;
@@ -86,7 +86,7 @@ fn agent_in(maps: &str) -> Option<String> {
     })
 }
 
-/// Judges by the `status` files of a process and of ourselves.
+/// Decides from the `status` files of a process and of ourselves.
 fn tracing(status: &str, ours: &str, user: u32, yama: Option<&str>, is_self: bool) -> Tracing {
     let no = |reason: &str, way_out: &str| Tracing::No {
         reason: reason.to_owned(),

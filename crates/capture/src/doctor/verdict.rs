@@ -1,4 +1,4 @@
-//! What works for a program, why not, and the way out: all the words of it.
+//! What works for a program, why not, and what the user can do, in words.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const FIRST_MEMPROF: Version = Version::new(4, 11);
 /// Versions on which all tests of the recorder run.
 const TESTED: &[Version] =
     &[Version::new(4, 13), Version::new(5, 3), Version::new(5, 4), Version::new(5, 5)];
-/// Versions of which there is no package: the tests were run with compilers that were built by hand.
+/// Versions without a package: the tests were run with compilers built by hand.
 const CHECKED: &[Version] = &[Version::new(5, 0), Version::new(5, 1), Version::new(5, 2)];
 
 /// Whether something works.
@@ -27,45 +27,45 @@ const CHECKED: &[Version] = &[Version::new(5, 0), Version::new(5, 1), Version::n
 pub enum Verdict {
     /// It does.
     Yes {
-        /// How sure that is.
+        /// How certain that is.
         note: String,
     },
     /// It does not.
     No {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What helps; empty if nothing does.
+        /// Advice; empty if nothing helps.
         way_out: String,
     },
 }
 
-/// What stands in the way of recording.
+/// What prevents recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The file cannot be read, or is damaged.
     Unreadable,
-    /// It is no program.
+    /// It is not a program.
     NotAProgram,
     /// There is no OCaml in it.
     NotOcaml,
-    /// No agent can be brought into it.
+    /// The agent cannot be loaded into it.
     Closed,
-    /// Its OCaml is of a version that is not known.
+    /// Its OCaml version is unknown.
     Version,
-    /// Its OCaml is known, but has no sampler (Gc.Memprof).
+    /// Its OCaml version is known, but has no sampler (Gc.Memprof).
     NoSampler,
 }
 
 /// Why a program cannot be recorded.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// The program.
+    /// The path of the program.
     path: PathBuf,
-    /// What stands in the way.
+    /// The cause, as a code.
     pub cause: Cause,
-    /// The same in words.
+    /// The cause, as a sentence.
     pub reason: String,
-    /// What helps; empty if nothing does.
+    /// Advice; empty if nothing helps.
     pub way_out: String,
 }
 
@@ -105,16 +105,17 @@ impl From<Refusal> for Verdict {
     }
 }
 
-/// Whether a program can be recorded; if so, how sure that is. If not, what can be done instead is said.
+/// Whether a program can be recorded; if so, how certain that is; if not, the refusal says what works
+/// instead.
 pub(super) fn record(facts: &Facts) -> Result<String, Refusal> {
-    // What helps against other reasons is of no use then.
+    // Checked first, because advice for other causes would not help.
     if let Some(refusal) = without_sampler(facts) {
         return Err(refusal);
     }
     agent(facts).map(how_sure).map_err(|refusal| with_what_works(facts, refusal))
 }
 
-/// A refusal of what needs the agent to be started with the program, and what can be done once it runs.
+/// Adds to a refusal of what needs the agent from the start what can be done once the program runs.
 pub(super) fn with_what_works(facts: &Facts, refusal: Refusal) -> Refusal {
     let Ok(version) = from_outside(facts) else { return refusal };
     let works = match cannot_be_started_late(facts, version) {
@@ -138,7 +139,8 @@ fn without_sampler(facts: &Facts) -> Option<Refusal> {
     })
 }
 
-/// Why a program of such a version cannot be recorded, and what can be done instead: also if the agent can be in it.
+/// Why a program of such a version cannot be recorded, and what works instead; `is_enterable` says whether
+/// the agent can be loaded into it.
 pub(crate) fn no_sampler(version: &str, is_enterable: bool) -> (String, &'static str) {
     let reason = format!(
         "OCaml {version} has no Gc.Memprof, by which allocations are sampled: recording a trace needs OCaml 5.3 or \
@@ -156,12 +158,13 @@ pub(crate) fn no_sampler(version: &str, is_enterable: bool) -> (String, &'static
     (reason, way_out)
 }
 
-/// Whether the agent can be in a program, for what needs no sampler; the version of OCaml if so.
+/// Whether the agent can be loaded into a program, for what needs no sampler; if so, returns the OCaml
+/// version.
 pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     if let Some(image) = &facts.image {
         is_program(image)?;
         if facts.ocaml.is_none() {
-            // What it starts may be OCaml, but the agent would be in it, too.
+            // It may start OCaml programs, but the agent would be loaded into it, too.
             is_our_machine(image)?;
             is_for_glibc(image)?;
         }
@@ -176,8 +179,8 @@ pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     }
     match ocaml.kind {
         Kind::Native => {}
-        // The runtime is another file, or has other symbols than that of native code; if the agent does not find
-        // what it needs there, nothing is recorded, and `record` says so.
+        // The runtime is in another file, or has other symbols than that of native code. If the agent does
+        // not find what it needs there, nothing is recorded, and `record` says so.
         Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime => {
             return known_version(ocaml);
         }
@@ -190,10 +193,10 @@ pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     Ok(version)
 }
 
-/// What gives the agent the names that it needs, stripped or not.
+/// Advice for exporting the symbols that the agent needs, stripped or not.
 const EXPORT: &str = "Link it as ocamlopt does, with -Wl,-E";
 
-/// Whether the runtime is in it, and has names; if not, what gives it names.
+/// Whether it contains the runtime, with symbols; `named_by` is advice for providing symbols.
 fn is_whole(ocaml: &OcamlFacts, named_by: &str) -> Result<(), Refusal> {
     let (cause, reason, way_out) = match ocaml.kind {
         Kind::NativeWithoutRuntime => (
@@ -245,7 +248,7 @@ fn has_ocaml(facts: &Facts) -> Result<&OcamlFacts, Refusal> {
     })
 }
 
-/// Whether it is for the machine that agent and tracing are for.
+/// Whether it is for the machine that the agent and tracing support.
 fn is_our_machine(image: &Image) -> Result<(), Refusal> {
     if image.machine == Machine::X86_64 && image.bits == 64 {
         return Ok(());
@@ -258,7 +261,7 @@ fn is_our_machine(image: &Image) -> Result<(), Refusal> {
     Err(Refusal::new(Cause::Closed, reason, "Build it for x86-64"))
 }
 
-/// Whether its libc is one that the agent can be with.
+/// Whether its libc is one that the agent supports.
 fn is_for_glibc(image: &Image) -> Result<(), Refusal> {
     match image.loader.as_ref().is_some_and(|loader| loader.contains("musl")) {
         true => {
@@ -269,7 +272,7 @@ fn is_for_glibc(image: &Image) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the dynamic linker brings the agent into it.
+/// Whether the dynamic linker loads the agent into it.
 fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
     is_our_machine(image)?;
     is_for_glibc(image)?;
@@ -296,7 +299,7 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
         |reason: String, way_out: String| Err(Refusal::new(Cause::Version, reason, way_out));
     let way_out =
         || format!("Compile it with OCaml {}", versions(|runtime| runtime.has_sampler, "or"));
-    // What a bytecode file is for is told by its magic number alone.
+    // The version of a bytecode file is determined by its magic number alone.
     let is_bytecode = ocaml.kind == Kind::Bytecode;
     let is_known = |version| Runtime::of(version).is_some();
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
@@ -330,7 +333,7 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     }
 }
 
-/// Whether the agent finds what it needs in the runtime.
+/// Whether the runtime exports what the agent needs.
 fn has_symbols(image: &Image) -> Result<(), Refusal> {
     if !image.missing_symbols.is_empty() {
         let names = match image.missing_symbols.as_slice() {
@@ -349,7 +352,7 @@ fn has_symbols(image: &Image) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a snapshot of the heap can be taken: by the agent, or once the program runs.
+/// Whether a snapshot of the heap can be taken: by the agent, or while the program runs.
 pub(super) fn snapshot(facts: &Facts) -> Verdict {
     let outside = match from_outside(facts) {
         Ok(version) => version,
@@ -366,7 +369,7 @@ pub(super) fn snapshot(facts: &Facts) -> Verdict {
     }
 }
 
-/// Whether a snapshot can be taken of the program once it runs.
+/// Whether a snapshot of the program can be taken while it runs.
 pub(super) fn attach(facts: &Facts, process: Option<&Process>) -> Verdict {
     let version = match from_outside(facts) {
         Ok(version) => version,
@@ -392,7 +395,7 @@ pub(super) fn attach(facts: &Facts, process: Option<&Process>) -> Verdict {
     }
 }
 
-/// Whether a process can be recorded as it runs.
+/// Whether a process can be recorded while it runs.
 pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
     match recordable_late(facts, process) {
         Ok(version) => Verdict::Yes {
@@ -402,8 +405,8 @@ pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
     }
 }
 
-/// Why no sampler can be started in such a program while it runs, and what can be done instead; none if one can. `knows_libc`: whether
-/// there are names of its libc's functions, and that is glibc.
+/// Why no sampler can be started in such a program while it runs, and what works instead; None if one can be
+/// started. `knows_libc` says whether symbols of its libc are available, and it is glibc.
 pub(crate) fn cannot_start_late(
     version: Version,
     code: Code,
@@ -422,7 +425,7 @@ pub(crate) fn cannot_start_late(
     })
 }
 
-/// The same of a program that is known by its file.
+/// The same for a program that is known by its file.
 fn cannot_be_started_late(facts: &Facts, version: Version) -> Option<(String, &'static str)> {
     let is_bytecode = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native);
     let code = if is_bytecode { Code::Bytecode } else { Code::Native };
@@ -452,7 +455,7 @@ fn recordable_late(facts: &Facts, process: &Process) -> Result<Version, Refusal>
     }
 }
 
-/// What helps if it is no program of OCaml is said once, with recording.
+/// Advice for something that is not an OCaml program is only given once, with recording.
 fn said_before(refusal: Refusal) -> Verdict {
     match refusal.cause {
         Cause::NotAProgram | Cause::NotOcaml => {
@@ -462,7 +465,7 @@ fn said_before(refusal: Refusal) -> Verdict {
     }
 }
 
-/// Whether the heap can be walked from outside; the version of OCaml if so.
+/// Whether the heap can be walked from outside; if so, returns the OCaml version.
 fn from_outside(facts: &Facts) -> Result<Version, Refusal> {
     if let Some(image) = &facts.image {
         is_program(image)?;
@@ -475,7 +478,7 @@ fn from_outside(facts: &Facts) -> Result<Version, Refusal> {
     walkable(ocaml)
 }
 
-/// The version, if it is one whose heaps are known.
+/// The version, if it is one whose heap layout is known.
 fn walkable(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let has_heap = |runtime: &Runtime| runtime.heap.is_some();
     let unknown = |version: &str| {
@@ -501,7 +504,7 @@ fn walkable(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     }
 }
 
-/// Whether blocks of the heap can be given types.
+/// Whether the blocks of the heap can be typed.
 pub(super) fn types(facts: &Facts) -> Verdict {
     let is_program = facts.image.as_ref().map_or(Ok(()), is_program);
     let ocaml = match is_program.and_then(|()| has_ocaml(facts)) {

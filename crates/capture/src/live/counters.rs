@@ -1,11 +1,11 @@
 //! The collector's own counters, read from outside while the program runs.
 //!
-//! Nothing is stopped and nothing is written: words of the program's memory are read as they stand. Each of them is whole,
-//! but they are not of one moment: a sum may be short of what is on its way from one word to another. So what can only
-//! grow is never told smaller than before.
+//! Nothing is stopped and nothing is written: words of the program's memory are read as they are. Each word
+//! is consistent, but they are not all of the same moment: a sum may miss what is on its way from one word to
+//! another. So numbers that only grow are never reported as smaller than before.
 //!
-//! Native code keeps the pointer into the minor heap in a register, and puts it down when it calls C or the
-//! collector. So what was allocated is known up to one minor heap.
+//! Native code keeps the minor heap's allocation pointer in a register, and saves it when it calls C or the
+//! collector. So allocation is known up to one minor heap.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::heap::target::{Files, Target};
 use crate::memory::{Cached, ProcessMemory};
 
 const WORD: u64 = 8;
-/// All of memory is searched for domains so often at most.
+/// The shortest interval at which all of memory is searched for domains.
 const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
 /// The counters of one program.
@@ -30,33 +30,33 @@ pub struct Counters {
     pid: u32,
     memory: ProcessMemory,
     target: Target,
-    /// States of the domains that were found last.
+    /// The states of the domains that were found last.
     states: Vec<u64>,
     searched: Option<Instant>,
-    /// What was told last.
+    /// What was reported last.
     last: Collector,
 }
 
-/// What the collector of a program counts. Bytes are bytes of the OCaml heap.
+/// The collector's counters of a program. Bytes are bytes of the OCaml heap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collector {
-    /// Bytes of the major heap.
+    /// The size of the major heap in bytes.
     pub heap: u64,
-    /// Bytes of it that are not free: what is alive, and what was not found to be dead yet.
+    /// The bytes of it that are not free: alive, or not yet found to be dead.
     pub live: u64,
-    /// Bytes that were allocated since the program began.
+    /// Bytes allocated since the program started.
     pub allocated: u64,
-    /// Bytes that were promoted from the minor heaps.
+    /// Bytes promoted from the minor heaps.
     pub promoted: u64,
-    /// Minor collections.
+    /// The number of minor collections.
     pub minor_collections: u64,
-    /// Major collections that are complete.
+    /// The number of completed major collections.
     pub major_collections: u64,
-    /// Compactions.
+    /// The number of compactions.
     pub compactions: u64,
-    /// Domains that run; 1 in OCaml 4.
+    /// The number of running domains; 1 in OCaml 4.
     pub domains: u64,
-    /// What the numbers leave out, and why.
+    /// What the numbers do not include, and why.
     pub gaps: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Counters {
     /// Finds the counters of a process.
     ///
     /// # Errors
-    /// If its memory may not be read, there is no OCaml in it, or one that is not known.
+    /// If its memory may not be read, or there is no supported OCaml runtime in it.
     pub fn find(pid: u32) -> Known<Counters> {
         let memory = ProcessMemory::open(pid)
             .map_err(|error| crate::attach::Refusal::opening(pid, &error).to_string())?;
@@ -77,29 +77,29 @@ impl Counters {
         Ok(Counters { pid, memory, target, states, searched: None, last })
     }
 
-    /// The OCaml of the program.
+    /// The program's OCaml version.
     pub fn version(&self) -> Version {
         self.target.version
     }
 
-    /// What kind of code it runs.
+    /// Whether it runs native code or bytecode.
     pub fn code(&self) -> Code {
         self.target.code
     }
 
-    /// What is mapped, as it was when this was made or the domains were searched last.
+    /// The memory, with the mappings of the time when this was made or domains were last searched for.
     pub fn memory(&self) -> &ProcessMemory {
         &self.memory
     }
 
-    /// Whether the major heap is chunks, as in OCaml 4.
+    /// Whether the major heap consists of chunks, as in OCaml 4.
     pub fn has_chunks(&self) -> bool {
         let major = Accounting::of(self.target.version).map(|layout| layout.major);
         matches!(major, Some(MajorHeap::Chunks(_)))
     }
 
-    /// Which addresses are OCaml's, as far as that can be told without looking at all of the heap. Of those in the executable nothing is
-    /// told.
+    /// Which addresses are OCaml's, as far as that is known without reading the entire heap. Ranges in the
+    /// executable are not included.
     pub fn ranges(&self) -> process_memory::Known {
         let memory = Cached::new(&self.memory);
         let heap = HeapUse {
@@ -109,10 +109,10 @@ impl Counters {
         process_memory::Known::of_heaps(&self.target, &memory, &heap, &self.states)
     }
 
-    /// Reads them.
+    /// Reads the counters.
     ///
     /// # Errors
-    /// If the runtime has not started yet, or its memory cannot be read any more.
+    /// If the runtime has not started yet, or its memory can no longer be read.
     pub fn read(&mut self) -> Known<Collector> {
         let gaps = self.find_domains()?;
         let memory = Cached::new(&self.memory);
@@ -144,7 +144,7 @@ impl Counters {
             self.states = states;
             return Ok(gaps);
         }
-        // What is mapped has changed since.
+        // The mappings have changed since.
         self.memory = ProcessMemory::open(self.pid).map_err(|error| error.to_string())?;
         let (states, gaps) = running_domains(&self.target, &self.memory, &states, Search::Memory);
         if states.is_empty() {
@@ -155,7 +155,7 @@ impl Counters {
     }
 }
 
-/// Takes what is told from what the runtime counts.
+/// Selects what is reported from the runtime's counters.
 fn collector(found: &Statistics) -> Known<Collector> {
     let number = |name: &str| {
         let known = found.get(name).map(statistics::Number::whole);
@@ -169,7 +169,7 @@ fn collector(found: &Statistics) -> Known<Collector> {
     };
     let promoted = bytes(name::PROMOTED_WORDS)?;
     let both = bytes(name::MINOR_WORDS)?.saturating_add(bytes(name::MAJOR_WORDS)?);
-    // Where nothing else of a counter is of use to who looks at a running program.
+    // Other gaps do not matter to somebody who watches a running program.
     let of_ended = found.gaps.iter().filter(|gap| gap.contains("ended")).cloned();
     Ok(Collector {
         heap,

@@ -1,14 +1,17 @@
-//! The rings of OCaml 5's runtime_events, read while the program writes them.
+//! The ring buffers of OCaml 5's runtime_events, read while the program writes them.
 //!
-//! The file begins with a head that says where everything is; then each domain has a ring of words and two positions in it,
-//! which only grow: the tail, up to which is written, and the head, from which on it is kept. The writer moves the head
-//! on before it writes over what was there. So what is copied from a ring is good from where the head is *after* the copy;
-//! what lies before was lost, and is counted.
+//! The file begins with a header that says where everything is. Each domain has a ring of words and two
+//! positions in it, which only grow: the tail, up to which it is written, and the head, from which on its
+//! contents are kept. The writer advances the head before it overwrites old words. So what is copied from a
+//! ring is valid from the position of the head *after* the copy; what lies before it was lost, and is
+//! counted.
 //!
-//! The file is read and not mapped: it belongs to a program that may cut it at any time, and then a mapping would end us.
+//! The file is read and not mapped: it belongs to a program that may truncate it at any time, and then a
+//! mapping would crash us.
 //!
-//! A *pause* is the time in which a domain's program stood still: from the beginning of a phase that is within no other to
-//! its end. After a loss nothing is known to have begun, so that no time spans what was not seen.
+//! A *pause* is the time in which a domain's program did not run: from the beginning to the end of an
+//! outermost phase. After a loss all open phases are forgotten, so that no pause spans events that were not
+//! seen.
 
 use std::collections::VecDeque;
 
@@ -19,21 +22,21 @@ use bactrian_ocaml::runtime_events::{EventTable, kind, lifecycle};
 use super::Known;
 use crate::memory::Bytes;
 
-/// Words of the file's head.
+/// Words of the file's header.
 const HEAD: usize = 8;
-/// The only one of the file's format.
+/// The only known version of the file format.
 const FORMAT: u64 = 1;
-/// As many as OCaml allows.
+/// The largest number that OCaml allows.
 const MOST_DOMAINS: u64 = 4096;
-/// 64 times as long as usual.
+/// An upper bound for the words of a ring, 64 times the default.
 const LONGEST_RING: u64 = 1 << 22;
-/// So many words are copied at once.
+/// The number of words copied at a time.
 const PIECE: u64 = 1 << 15;
-/// So often a poll goes on with what is newer where all that it copied was written over meanwhile.
+/// How often a poll retries with newer contents if everything that it copied was overwritten meanwhile.
 const MOST_ROUNDS: u32 = 8;
-/// Phases are not as deep in each other.
+/// An upper bound for the nesting of phases.
 const DEEPEST: usize = 64;
-/// Pauses from this on are kept one by one, in nanoseconds.
+/// Pauses of at least this many nanoseconds are kept individually.
 pub const LONG: u64 = 1_000_000;
 /// How many of those are kept.
 const KEPT: usize = 64;
@@ -44,7 +47,7 @@ pub struct Events {
     layout: Layout,
     table: &'static EventTable,
     rings: Vec<Ring>,
-    /// Whether all that was ever written is of interest; otherwise what was lost before we came is not.
+    /// Whether everything ever written is of interest; otherwise what was lost before we came does not count.
     from_start: bool,
     words: Vec<u64>,
     seen: Seen,
@@ -53,39 +56,39 @@ pub struct Events {
 /// What was seen in the rings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// How long the program stood still each time, in nanoseconds, in all domains.
+    /// Pauses of the program in nanoseconds, in all domains.
     pub pauses: Histogram,
-    /// The last of those that were long, the oldest first.
+    /// The last long pauses, oldest first.
     pub long: VecDeque<Pause>,
-    /// Phases, by number of the table: how often, and nanoseconds in all, with what is within them.
+    /// Phases, by index in the table: their number, and their total nanoseconds, including nested phases.
     pub phases: Vec<(u64, u64)>,
-    /// Counters, by number of the table: the sum, and the last value.
+    /// Counters, by index in the table: the sum, and the last value.
     pub counters: Vec<(u64, u64)>,
-    /// Events that were read.
+    /// The number of events that were read.
     pub events: u64,
-    /// Words of events that were read.
+    /// The number of words of those events.
     pub words: u64,
-    /// Words that were lost: written over before they were read.
+    /// The number of words that were lost: overwritten before they were read.
     pub lost_words: u64,
-    /// Domains that began, and that ended.
+    /// The numbers of domains that have started and ended.
     pub domains: (u64, u64),
 }
 
-/// One time in which a domain stood still.
+/// A pause of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// When it began, in nanoseconds of the monotonic clock.
+    /// Its start, in nanoseconds of the monotonic clock.
     pub begin: u64,
-    /// How long it took, in nanoseconds.
+    /// Its duration in nanoseconds.
     pub nanos: u64,
-    /// In which domain.
+    /// The domain.
     pub domain: u32,
-    /// What was done.
+    /// The runtime's phase.
     pub phase: &'static str,
 }
 
 impl Seen {
-    /// About how many events were lost, by how long those were that were not.
+    /// An estimate of the number of lost events, from the average length of events.
     pub fn lost_events(&self) -> u64 {
         let lost = u128::from(self.lost_words);
         let per_event = u128::from(self.words.max(1));
@@ -94,7 +97,7 @@ impl Seen {
     }
 }
 
-/// Where everything is, as the file's head says.
+/// The layout of the file, from its header.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     domains: u64,
@@ -104,16 +107,16 @@ struct Layout {
     data: u64,
 }
 
-/// How far one domain's ring was read.
+/// The state of reading one domain's ring.
 #[derive(Clone, Debug, Default)]
 struct Ring {
     is_met: bool,
     at: u64,
-    /// Phases that have begun, the outermost first, and when.
+    /// Open phases, the outermost first, and their start times.
     open: Vec<(usize, u64)>,
 }
 
-/// One event.
+/// An event.
 struct Event<'a> {
     kind: u64,
     id: usize,
@@ -122,10 +125,11 @@ struct Event<'a> {
 }
 
 impl Events {
-    /// Reads the head of a file of this version's rings. `from_start` says that the program has just been started.
+    /// Reads the header of a file with the rings of this version. `from_start` says that the program has just
+    /// been started.
     ///
     /// # Errors
-    /// If the file is none, or its version is not known.
+    /// If it is not such a file, or the version is unknown.
     pub fn open(file: Box<dyn Bytes>, version: Version, from_start: bool) -> Known<Events> {
         let table = EventTable::of(version)
             .ok_or_else(|| format!("runtime_events of OCaml {version} are not known here"))?;
@@ -139,12 +143,12 @@ impl Events {
         Ok(Events { file, layout, table, rings, from_start, words: Vec::new(), seen })
     }
 
-    /// What numbers of phases and counters mean.
+    /// The meaning of the indices of phases and counters.
     pub fn table(&self) -> &'static EventTable {
         self.table
     }
 
-    /// What was seen so far.
+    /// Everything seen so far.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
@@ -152,7 +156,7 @@ impl Events {
     /// Reads what is new.
     ///
     /// # Errors
-    /// If the file is not as long as it was.
+    /// If the file is shorter than before.
     pub fn poll(&mut self) -> Known<&Seen> {
         let Layout { domains, header_bytes, headers, .. } = self.layout;
         let mut bytes = vec![0; (domains * header_bytes) as usize];
@@ -170,12 +174,12 @@ impl Events {
         Ok(&self.seen)
     }
 
-    /// Reads one ring up to its tail. A writer that has gone all around while we copied, as on a machine with more to do than
-    /// processors, left nothing of what was there; then what is newer is read.
+    /// Reads one ring up to its tail. If the writer has gone all the way around while we copied, as on an
+    /// overloaded machine, nothing of what was there is left; then newer contents are read.
     fn ring(&mut self, domain: usize, head: u64, tail: u64) -> Known<()> {
         let (mut tail, mut rounds) = (tail, 0);
         let Some(ring) = self.rings.get_mut(domain) else { return Ok(()) };
-        // Both are read while they are written.
+        // Both positions are read while they are being written.
         let head = head.max(tail.saturating_sub(self.layout.ring_words));
         if !ring.is_met && tail > 0 {
             ring.is_met = true;
@@ -194,7 +198,7 @@ impl Events {
             self.read_piece(domain, at, end == tail);
             if head >= end && rounds < MOST_ROUNDS {
                 rounds += 1;
-                // Whatever the file says, no more is kept than a ring is long.
+                // Whatever the header says, a ring does not keep more than its length.
                 let head = head.max(newest.saturating_sub(self.layout.ring_words));
                 tail = newest.max(head);
                 self.skip_to(domain, head);
@@ -202,19 +206,19 @@ impl Events {
         }
     }
 
-    /// Passes over what was written over.
+    /// Skips words that were overwritten, and counts them as lost.
     fn skip_to(&mut self, domain: usize, head: u64) {
         if let Some(ring) = self.rings.get_mut(domain)
             && head > ring.at
         {
             self.seen.lost_words = self.seen.lost_words.saturating_add(head - ring.at);
             ring.at = head;
-            // What ends next may have begun in what was lost, and what has begun may have ended there.
+            // A phase that ends next may have begun in what was lost, and an open phase may have ended there.
             ring.open.clear();
         }
     }
 
-    /// Where a ring's head and tail are now.
+    /// The current head and tail of a ring.
     fn positions(&self, domain: usize) -> Known<(u64, u64)> {
         let at = self.layout.headers + domain as u64 * self.layout.header_bytes;
         let mut bytes = [0; 16];
@@ -227,7 +231,7 @@ impl Events {
         Ok((head, tail))
     }
 
-    /// Copies words of a ring, from one position to another.
+    /// Copies the words of a ring between two positions.
     fn copy(&mut self, domain: usize, range: std::ops::Range<u64>) -> Known<()> {
         let Layout { ring_words, data, .. } = self.layout;
         let start = data + domain as u64 * ring_words * 8;
@@ -248,7 +252,7 @@ impl Events {
         Ok(())
     }
 
-    /// Takes the events of the piece that was copied from `start` on, from where the ring is.
+    /// Processes the events of the piece that was copied from `start` on, beginning at the ring's position.
     fn read_piece(&mut self, domain: usize, start: u64, is_last: bool) {
         let Events { rings, words, seen, table, .. } = self;
         let Some(ring) = rings.get_mut(domain) else { return };
@@ -260,7 +264,7 @@ impl Events {
             let event = rest.get(..length as usize).filter(|event| !event.is_empty());
             let Some(event) = event else {
                 if is_last || length == 0 {
-                    // No event ends there: this is no ring, or one that is written by somebody else.
+                    // No event ends there: this is not a ring, or one that another process writes.
                     seen.lost_words = seen.lost_words.saturating_add(end - ring.at);
                     ring.at = end;
                     ring.open.clear();
@@ -269,7 +273,7 @@ impl Events {
             };
             ring.at += length;
             let (is_user, kind) = (word >> 53 & 1 == 1, word >> 49 & 15);
-            // What fills the end of a ring, and what the program says itself.
+            // Skips padding at the end of a ring, and the program's own events.
             if let [_, time, payload @ ..] = event
                 && kind != 0
                 && !is_user
@@ -323,7 +327,7 @@ impl Seen {
         }
     }
 
-    /// A phase ends.
+    /// Handles the end of a phase.
     fn end(
         &mut self,
         table: &'static EventTable,
@@ -332,7 +336,7 @@ impl Seen {
         id: usize,
         time: u64,
     ) {
-        // One that began before we looked, or in what was lost, has no beginning.
+        // The phase began before we looked, or in what was lost.
         let Some(at) = ring.open.iter().rposition(|(open, _)| *open == id) else { return };
         let Some(&(_, begin)) = ring.open.get(at) else { return };
         ring.open.truncate(at);

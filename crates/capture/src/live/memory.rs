@@ -1,7 +1,9 @@
-//! What the memory of a process is used for, while it runs: by the kernel's account of its mappings and the runtime's counters.
+//! What the memory of a process is used for while it runs, from the kernel's account of its mappings and the
+//! runtime's counters.
 //!
-//! The walk of a snapshot knows every part of the heap by its address. Here nothing is walked: where the chunks of OCaml 4 are is a
-//! short list; of the pools of OCaml 5 only their sum is known, which is taken out of what has no file and no other use.
+//! A heap walk knows the address of every part of the heap. Here nothing is walked: the chunks of OCaml 4 are
+//! in a short list; of the pools of OCaml 5 only the total size is known, which is subtracted from anonymous
+//! memory without another known use.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,33 +12,33 @@ use super::Known;
 use super::counters::{Collector, Counters};
 use crate::heap::process_memory::{self, Holder};
 
-/// It is looked at so often at most, since the kernel goes through all pages for it.
+/// The shortest interval, since the kernel scans all pages for it.
 const EVERY: Duration = Duration::from_secs(2);
-/// And it waits so many times as long as it took.
+/// The interval is at least this many times the time that the last scan took.
 const PAUSE: u32 = 100;
 
-/// Bytes in physical memory by their use. Together they are what the process has, without the ring of runtime_events.
+/// Resident bytes by use. Together they are the process's resident set, without the runtime_events ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Blocks of the major heap: what is alive, and what was not found to be dead yet.
+    /// Blocks of the major heap: those that are alive, and those not yet found to be dead.
     pub heap_used: u64,
-    /// What else of the major heap was touched once.
+    /// The rest of the major heap that is resident.
     pub heap_free: u64,
-    /// The minor heaps.
+    /// Minor heaps.
     pub minor_heaps: u64,
-    /// Held by bigarrays and other custom blocks, as far as samples tell; none if nothing is sampled.
+    /// Held by bigarrays and other custom blocks, estimated from samples; None if nothing is sampled.
     pub external: Option<u64>,
-    /// Allocated by C, but for that: by malloc or as mappings without a file. Stacks of fibers are in it.
+    /// Other memory allocated by C: by malloc or as anonymous mappings. It includes stacks of fibers.
     pub c: u64,
-    /// The system's stacks of threads.
+    /// System stacks of threads.
     pub stacks: u64,
     /// Code and data of the program and its libraries.
     pub code: u64,
-    /// Other files, and memory that is shared with other processes.
+    /// Other files, and memory shared with other processes.
     pub shared: u64,
 }
 
-/// Looks at it now and then.
+/// Measures memory use now and then.
 #[derive(Debug)]
 pub struct MemoryWatch {
     folder: PathBuf,
@@ -44,12 +46,13 @@ pub struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    /// Of a process.
+    /// For a process.
     pub fn new(pid: u32) -> MemoryWatch {
         MemoryWatch { folder: PathBuf::from(format!("/proc/{pid}")), next: Instant::now() }
     }
 
-    /// What it is used for now, if it is time to look again. `external` are the bytes that samples tell of bigarrays and the like.
+    /// The current memory use, if it is time to measure again. `external` is the estimate of bytes held by
+    /// bigarrays and the like.
     pub fn poll(
         &mut self,
         counters: &Counters,
@@ -94,7 +97,7 @@ impl MemoryWatch {
 }
 
 impl MemoryUse {
-    /// All of it.
+    /// The sum of all uses.
     pub fn total(&self) -> u64 {
         let MemoryUse { heap_used, heap_free, minor_heaps, external, c, stacks, code, shared } =
             *self;

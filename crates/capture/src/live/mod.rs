@@ -1,15 +1,15 @@
-//! Live: numbers of a program as it runs, without changing it.
+//! Live: numbers of a program while it runs, without changing it.
 //!
-//! A [`Watch`] is of a program that it starts, or of a process that runs already. [`Watch::poll`] is called some times
-//! in a second and tells what is known in that moment; for every number that is not known it says why.
+//! A [`Watch`] is for a program that it starts, or for a running process. [`Watch::poll`] is called some
+//! times per second and returns what is known at that moment; for every number that is unknown it says why.
 //!
-//! | numbers | come from |
+//! | numbers | source |
 //! |---|---|
 //! | memory, time, threads | the kernel ([`process`]) |
 //! | heap, allocation, collections, domains | the runtime's own counters, read from outside ([`counters`]) |
-//! | places that allocate | the trace that the agent writes ([`sites`]) |
-//! | pauses, in OCaml 4, or where the program writes no rings | the agent, by hooks of the runtime ([`page`]) |
-//! | pauses, in OCaml 5 | the rings of runtime_events ([`events`]), in a folder of ours ([`ring_folder`]) |
+//! | allocation sites | the trace that the agent writes ([`sites`]) |
+//! | pauses, in OCaml 4 or where the program writes no rings | the agent, through hooks of the runtime ([`page`]) |
+//! | pauses, in OCaml 5 | the rings of runtime_events ([`events`]), in a directory of ours ([`ring_folder`]) |
 
 pub mod counters;
 pub mod events;
@@ -46,32 +46,32 @@ use process::{Process, Usage, is_ring};
 use ring_folder::RingFolder;
 use sites::{Sampled, Sites};
 
-/// A number, or why it is not known: a sentence.
+/// A number, or a sentence that says why it is unknown.
 pub type Known<T> = Result<T, String>;
 
-/// What is looked for again is looked for so often at most.
+/// The shortest interval for looking again for what was missing.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A program that was just started becomes another one, and starts its runtime: in this time it is looked at each time.
+/// A program that was just started calls exec and starts its runtime: for this long, every poll looks again.
 const BEGINNING: Duration = Duration::from_secs(2);
-/// So many places are told, by what they allocate and by what is alive of them.
+/// The maximal number of allocation sites reported, by rate and by live bytes each.
 const MOST_SITES: usize = 100;
 
-/// A program to be started.
+/// A program to start.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The file to run.
+    /// The executable.
     pub program: PathBuf,
-    /// What it is called: its first argument.
+    /// Its argv[0].
     pub name: OsString,
     /// Its other arguments.
     pub arguments: Vec<OsString>,
     /// Its standard streams.
     pub streams: Streams,
-    /// Samples per word.
+    /// The sampling rate: samples per word.
     pub rate: f64,
-    /// Where the trace of its samples is kept; none: it is not.
+    /// Where to keep the trace of its samples; if None, it is not kept.
     pub trace: Option<PathBuf>,
-    /// Whether to sample from the beginning.
+    /// Whether to sample from the start.
     pub sampling: bool,
 }
 
@@ -81,7 +81,7 @@ pub struct Watch {
     pid: u32,
     /// The program, if we have started it.
     launched: Option<Launched>,
-    /// What is between the program and us; it goes when we do.
+    /// Files shared with the program; removed when this is dropped.
     folder: Option<TemporaryFolder>,
     began: Instant,
     process: Process,
@@ -91,15 +91,15 @@ pub struct Watch {
     trace: Trace,
     /// Why a program that we have started cannot be sampled.
     refusal: Option<String>,
-    /// Where a program that we have started writes its rings.
+    /// The directory for the rings of a program that we have started.
     rings: Option<RingFolder>,
-    /// What we share with the agent in a program that we have started.
+    /// The page shared with the agent in a program that we have started.
     page: Option<Page>,
-    /// That of an agent which somebody else has put into the program.
+    /// The page of an agent that somebody else has put into the program.
     others_page: Option<Page>,
     looked: Option<Instant>,
     memory: MemoryWatch,
-    /// When the counters were read last.
+    /// When the counters were last read.
     read_last: Instant,
     last: Numbers,
 }
@@ -107,65 +107,65 @@ pub struct Watch {
 /// Where the trace of a program's samples is.
 #[derive(Debug)]
 enum Trace {
-    /// There, and it goes with us.
+    /// At this path; it is removed with us.
     Ours(PathBuf),
-    /// There, and it is kept.
+    /// At this path; it is kept.
     Kept(PathBuf),
-    /// Where the process itself was told.
+    /// At the path that the process itself was told.
     OfProcess,
 }
 
-/// What is known of a program in one moment.
+/// What is known about a program at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
-    /// Nanoseconds since the program was started.
+    /// Nanoseconds since its start.
     pub age: u64,
-    /// Bytes in physical memory, without the ring of runtime_events.
+    /// The resident set in bytes, without the runtime_events ring.
     pub resident: Known<u64>,
-    /// Nanoseconds on processors, of all threads.
+    /// CPU time of all threads, in nanoseconds.
     pub cpu: Known<u64>,
-    /// How many threads it has.
+    /// The number of threads.
     pub threads: Known<u64>,
     /// What its memory is used for.
     pub memory: Known<MemoryUse>,
-    /// What its collector counts.
+    /// Its collector's counters.
     pub collector: Known<Collector>,
-    /// How long it stood still for its collector, and how often.
+    /// Pauses by its collector.
     pub pauses: Known<Pauses>,
-    /// Which places in it allocate, and from which most is alive.
+    /// Its allocation sites, by rate and by live bytes.
     pub sampled: Known<Sampled>,
-    /// Whether it has ended, and how; then all else is what was known last.
+    /// Set if it has ended; then all other numbers are the last known ones.
     pub ended: Option<End>,
 }
 
-/// Times in which a program stood still for its collector.
+/// Pauses of a program by its collector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pauses {
     /// All of them, in nanoseconds.
     pub times: Histogram,
-    /// The last of those that were long, the oldest first.
+    /// The last long pauses, oldest first.
     pub long: Vec<Pause>,
-    /// About how many events were lost, and may have been pauses.
+    /// An estimate of the number of lost events, which may have been pauses.
     pub lost_events: u64,
 }
 
 /// The end of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// How it ended; none if that is for another process to know.
+    /// Its exit status; None if only another process can know it.
     pub status: Option<ExitStatus>,
 }
 
-/// How the agent comes to measure pauses.
+/// How the agent gets to measure pauses.
 const PAUSES_BY_AGENT: &str = "start it under bactrian live, or have it sampled while it runs (bactrian live PID --rate 1e-4)";
 
 impl Watch {
     /// Starts a program.
     ///
     /// # Errors
-    /// If it cannot be started, or not be watched: then it is not started.
+    /// If it cannot be started, or cannot be watched: then it is not started.
     pub fn launch(wanted: Wanted) -> io::Result<Watch> {
-        // Once it is started it is too late to find that out.
+        // Checked first: once the program is started it is too late.
         Process::open(std::process::id())
             .map_err(|_| io::Error::other("there is no /proc, by which programs are watched"))?;
         let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
@@ -175,7 +175,7 @@ impl Watch {
             None => (folder.file("trace.ctf"), false),
         };
         let trace = path.clone().into_os_string().into_encoded_bytes();
-        // Whoever it starts is somebody else.
+        // Only this program uses the page; those that it starts do not.
         let page = Page::new(sampling).map_err(|error| {
             io::Error::other(format!("no page of memory to share with it: {error}"))
         })?;
@@ -189,7 +189,7 @@ impl Watch {
             Ok(facts) => (facts.ocaml.as_ref().and_then(|it| it.runtime), facts.recordable().err()),
             Err(refusal) => (None, Some(refusal)),
         };
-        // Without them the program runs as well.
+        // Without rings the program still runs.
         let rings = writes_rings(version).then(RingFolder::new).transpose().ok().flatten();
         let [start, to, keep] = variable::RUNTIME_EVENTS.map(OsStr::new);
         let besides = rings.as_ref().map(|rings| {
@@ -209,10 +209,10 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Looks at a process that runs.
+    /// Watches a running process.
     ///
     /// # Errors
-    /// If there is none of this number.
+    /// If there is no process with this id.
     pub fn attach(pid: u32) -> io::Result<Watch> {
         Watch::of(pid, None)
     }
@@ -250,7 +250,7 @@ impl Watch {
         })
     }
 
-    /// The number of the process.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -260,12 +260,12 @@ impl Watch {
         self.sites.as_ref().ok().map(Sites::path)
     }
 
-    /// The OCaml of the program, once that is known.
+    /// The OCaml version of the program, once it is known.
     pub fn version(&self) -> Option<Version> {
         self.counters.as_ref().ok().map(Counters::version)
     }
 
-    /// What is known now. Of a program that has ended, it is what was known last.
+    /// What is known now. After the program's end, the last known numbers.
     pub fn poll(&mut self) -> &Numbers {
         if self.last.ended.is_some() {
             return &self.last;
@@ -283,24 +283,24 @@ impl Watch {
             last.age = age;
             match collector {
                 Ok(collector) => (last.collector, self.read_last) = (Ok(collector), Instant::now()),
-                // One that is about to end has no memory any more.
+                // A program that is about to end has lost its memory already.
                 Err(_) if last.collector.is_ok() && self.read_last.elapsed() < LOOK_EVERY => {}
                 Err(why) => last.collector = Err(why),
             }
         }
         self.look_at_memory();
-        // Also of one that has just ended: its rings are there as long as we have them open.
+        // Also after its end: its rings exist as long as we have them open.
         self.last.pauses = self.read_events();
         self.last.sampled = self.read_sites();
         let is_behind = |last: &Numbers| last.sampled.as_ref().is_ok_and(|now| now.is_behind);
-        // Its last numbers are of all that it did.
+        // Its last numbers must cover everything that it did.
         while self.last.ended.is_some() && is_behind(&self.last) {
             self.last.sampled = self.read_sites();
         }
         &self.last
     }
 
-    /// What memory is used for. Nothing can be told of what has no counters.
+    /// Measures memory use, which requires the counters.
     fn look_at_memory(&mut self) {
         let Numbers { collector, sampled, ended: None, .. } = &self.last else { return };
         let external = sampled.as_ref().ok().map(|sampled| sampled.external as u64);
@@ -316,7 +316,7 @@ impl Watch {
     /// Starts or stops sampling.
     ///
     /// # Errors
-    /// If the agent is not in the program, or was not brought there by us: a sentence.
+    /// A sentence if the agent is not in the program, or was not put there by us.
     pub fn set_sampling(&self, is_wanted: bool) -> Known<()> {
         let page = self.page.as_ref().ok_or(
             "sampling can be switched in programs that bactrian live has started, and in no others",
@@ -333,7 +333,7 @@ impl Watch {
     /// Waits for the end of a program that we have started.
     ///
     /// # Errors
-    /// If it was started by somebody else, or the kernel does not tell.
+    /// If somebody else started it, or the kernel refuses.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let launched = self.launched.take();
         let launched = launched.ok_or_else(|| io::Error::other("it is not a child of ours"))?;
@@ -342,10 +342,10 @@ impl Watch {
         Ok(status)
     }
 
-    /// Takes a snapshot of its heap into a file: it stands still for a moment.
+    /// Takes a snapshot of its heap into a file, which pauses it for a moment.
     ///
     /// # Errors
-    /// If it cannot be frozen, or the file not be written.
+    /// If it cannot be frozen, or the file cannot be written.
     pub fn snapshot(&self, path: &Path) -> Result<snapshot::Written, snapshot::Failure> {
         let wait = crate::attach::Options::default().wait;
         let wanted =
@@ -353,7 +353,7 @@ impl Watch {
         snapshot::of_process(self.pid, &wanted, &|_| ()).map(|(written, _, _)| written)
     }
 
-    /// Looks for what was not there when it was looked for last.
+    /// Looks again for what was missing.
     fn look(&mut self) {
         let is_due = self.looked.is_none_or(|last| last.elapsed() >= LOOK_EVERY);
         let is_missing = self.counters.is_err()
@@ -370,7 +370,7 @@ impl Watch {
         if self.sites.is_err() {
             self.sites = self.find_sites();
         }
-        // Where it cannot be read, the counters say why.
+        // If it cannot be read, the counters say why.
         if let Ok(memory) = ProcessMemory::open(self.pid) {
             self.process.note_mappings(memory.regions());
             if self.events.is_err() {
@@ -382,10 +382,11 @@ impl Watch {
         }
     }
 
-    /// Opens the page in which the agent writes that somebody else has put into the program. One that nobody has any more is removed.
+    /// Opens the page of an agent that somebody else has put into the program. The page of an earlier
+    /// recording has been removed.
     fn find_page(&self, regions: &[Region]) -> Option<Page> {
         let is_page = |region: &&Region| region.file.as_deref().is_some_and(Page::is_one);
-        // Those of earlier recordings are still mapped.
+        // Pages of earlier recordings are still mapped.
         let mut files = regions.iter().filter(is_page);
         files.find_map(|region| open_mapped(self.pid, region).ok()).map(Page::of_others)
     }
@@ -440,7 +441,7 @@ impl Watch {
         if let (Some(found), Trace::OfProcess) = (sites.process(), &self.trace)
             && found != u64::from(self.pid)
         {
-            // Children inherit the variable, and write elsewhere.
+            // Children inherit the variable, but write to other files.
             let why =
                 "its trace is of another process: children of what was recorded have their own";
             self.sites = Err(why.to_owned());
@@ -455,7 +456,7 @@ impl Watch {
             self.events = Err(why);
         }
         let page = self.page.as_ref().or(self.others_page.as_ref());
-        // Where there are rings, they tell more.
+        // Where there are rings, they say more.
         if self.events.is_err()
             && let Some(Measured { pauses, long }) = page.and_then(Page::measured)
         {
@@ -473,7 +474,7 @@ impl Watch {
         let counters = self.counters.as_mut().map_err(|why| why.clone())?;
         let read = counters.read();
         if let Err(why) = &read {
-            // It may have become another program.
+            // It may have called exec.
             self.counters = Err(why.clone());
         }
         read
@@ -482,7 +483,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // The program may go on, and nobody reads any more what it would write.
+        // The program may continue, and nobody will read what it would write.
         if let (Some(page), Trace::Ours(_)) = (&self.page, &self.trace) {
             let _ = page.set_sampling(false);
         }
@@ -491,18 +492,18 @@ impl Drop for Watch {
 
 const FIRST_WITH_RINGS: Version = Version::new(5, 0);
 
-/// Whether a program can be made to write rings that we can read, without its children seeing anything of it: for that the
-/// agent has to be in it.
+/// Whether a program can be made to write rings that we can read, hidden from its children: the latter
+/// requires the agent.
 fn writes_rings(entered: Option<Version>) -> bool {
     let is_asked_by_others = variable::RUNTIME_EVENTS.iter().any(|n| std::env::var_os(n).is_some());
     !is_asked_by_others && entered.is_some_and(|version| EventTable::of(version).is_some())
 }
 
-/// Opens the file that a process has mapped, if it is still the one of that name.
+/// Opens a file that a process has mapped, if its path still leads to the same file.
 fn open_mapped(pid: u32, region: &Region) -> io::Result<File> {
     let path = region.file.as_deref().unwrap_or(Path::new(""));
     let inside = path.strip_prefix("/").unwrap_or(path);
-    // By then it may be anything, of another user's: a FIFO would keep us waiting.
+    // By then the path may lead to anything, also of another user: opening a FIFO would block.
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());

@@ -1,7 +1,7 @@
 //! The page that we share with the agent in a program: its pauses, and the switch for sampling.
 //!
-//! It is read and written as a file; only the agent maps it. It is in memory where possible, so that the kernel does not
-//! write it to the disk while the program writes it.
+//! We read and write it as a file; only the agent maps it. It is in memory where possible, so that the kernel
+//! does not write it to the disk again and again.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,27 +16,27 @@ use bactrian_live::Histogram;
 use super::events::Pause;
 use crate::temporary::{Owner, TemporaryFolder};
 
-/// A page. One that is ours goes with this.
+/// A page. If it is ours, it is removed when this is dropped.
 #[derive(Debug)]
 pub struct Page {
     file: File,
     ours: Option<TemporaryFolder>,
 }
 
-/// What it is called, and what its folder is for.
+/// The name of the file, and the purpose of its directory.
 const NAME: &str = "page";
 
 /// What the agent has measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// How long the program stood still each time, in nanoseconds.
+    /// The pauses of the program, in nanoseconds.
     pub pauses: Histogram,
-    /// The last of those that were long, the oldest first.
+    /// The last long pauses, oldest first.
     pub long: Vec<Pause>,
 }
 
 impl Page {
-    /// Makes one.
+    /// Creates a page.
     ///
     /// # Errors
     /// If there is no room for it.
@@ -44,7 +44,8 @@ impl Page {
         let folder = TemporaryFolder::in_memory(NAME)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(folder.file(NAME))?;
-        // Not only made as long: a program that writes to a page for which there is no room is killed.
+        // Written rather than only extended: a program that writes to a page of a mapping for which there is
+        // no memory is killed.
         file.write_all_at(&[0; BYTES], 0)?;
         let page = Page { file, ours: Some(folder) };
         page.set_sampling(is_sampling)?;
@@ -53,7 +54,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Makes one for the agent in a process that runs already, perhaps of another user.
+    /// Creates a page for the agent in a running process, perhaps of another user.
     ///
     /// # Errors
     /// If there is no room for it, or it may not be given to that user.
@@ -66,22 +67,22 @@ impl Page {
         Ok(page)
     }
 
-    /// One that somebody else has made.
+    /// A page that somebody else has created.
     pub fn of_others(file: File) -> Page {
         Page { file, ours: None }
     }
 
-    /// Whether a file that a process has mapped is one.
+    /// Whether a file that a process has mapped is a page.
     pub fn is_one(path: &Path) -> bool {
         path.ends_with(NAME) && TemporaryFolder::has(NAME, path)
     }
 
-    /// Where it is, if it is ours.
+    /// Its path, if it is ours.
     pub fn path(&self) -> Option<PathBuf> {
         self.ours.as_ref().map(|folder| folder.file(NAME))
     }
 
-    /// Says whether the agent is to sample.
+    /// Tells the agent whether to sample.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -89,7 +90,7 @@ impl Page {
         self.write(word::SAMPLING, is_wanted.into())
     }
 
-    /// The process whose agent has taken it, if one has.
+    /// The process whose agent has taken it, if any.
     pub fn owner(&self) -> Option<u32> {
         self.read()?
             .get(word::OWNER)
@@ -97,7 +98,7 @@ impl Page {
             .filter(|pid| *pid > 0)
     }
 
-    /// What the agent has measured; none if it does not measure here.
+    /// What the agent has measured; None if it does not measure.
     pub fn measured(&self) -> Option<Measured> {
         let words = self.read()?;
         let at = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -112,7 +113,7 @@ impl Page {
         let kept = written.saturating_sub(LONG_KEPT as u64)..written;
         let long = kept.filter_map(|number| {
             let start = word::LONG_ONES + number as usize % LONG_KEPT * LONG_WORDS;
-            // None while it is being written.
+            // Invalid while it is being written.
             let phase = page::Pause::from_number(at(start))?.name();
             let domain = at(start + 1).try_into().ok()?;
             Some(Pause { begin: at(start + 2), nanos: at(start + 3), domain, phase })
@@ -174,7 +175,7 @@ mod tests {
         let [first, .., last] = &measured.long[..] else { panic!("two at least") };
         assert_eq!((first.begin, last.begin), (6, 69));
         assert_eq!((last.nanos, last.domain, last.phase), (2_000_000, 3, "major_slice"));
-        // One that is being written is of no kind yet.
+        // An entry that is being written has no valid kind yet.
         write(word::LONG_ONES + 69 % LONG_KEPT * LONG_WORDS, u64::MAX);
         let rest = page.measured().map(|measured| measured.long.len());
         assert_eq!(rest, Some(LONG_KEPT - 1));

@@ -1,7 +1,7 @@
-//! What the kernel tells of a process: memory, time on processors, threads, and whether it has ended.
+//! What the kernel reports about a process: memory, CPU time, threads, and whether it has ended.
 //!
-//! The ring of OCaml 5's runtime_events is a file that the program maps and writes. Its pages count as the program's
-//! memory, though they are there only because somebody observes it: they are taken out.
+//! The runtime_events ring of OCaml 5 is a file that the program maps and writes. Its pages count as the
+//! program's memory, although they exist only because the program is observed: they are subtracted.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,43 +11,43 @@ use std::path::PathBuf;
 use super::Known;
 use crate::memory::Region;
 
-/// Bytes of a word of `pagemap`, one for each page.
+/// Bytes of an entry of `pagemap`; there is one per page.
 const ENTRY: u64 = 8;
-/// The bit that says that a page is in memory.
+/// The bit that says that a page is resident.
 const PRESENT: u64 = 1 << 63;
-/// Rings are shorter than this by far; more is not looked at.
+/// An upper bound for the length of rings; more is not examined.
 const LONGEST_RING: u64 = 1 << 30;
 
-/// A process that is looked at from time to time.
+/// A process that is examined from time to time.
 #[derive(Debug)]
 pub struct Process {
     folder: PathBuf,
     page: u64,
     ticks_per_second: u64,
-    /// Where the ring of runtime_events is mapped.
+    /// Address ranges of the runtime_events ring.
     ring: Vec<std::ops::Range<u64>>,
-    /// When it was started, in the kernel's ticks since the machine was. Numbers of processes are used again.
+    /// Its start time, in the kernel's ticks since boot. Process ids are reused.
     started: u64,
 }
 
-/// What the kernel tells of a process.
+/// What the kernel reports about a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes in physical memory, without the ring of runtime_events.
+    /// The resident set in bytes, without the runtime_events ring.
     pub resident: Known<u64>,
-    /// Nanoseconds on processors, of all threads.
+    /// CPU time of all threads, in nanoseconds.
     pub cpu: u64,
-    /// How many threads it has.
+    /// The number of threads.
     pub threads: u64,
-    /// Nanoseconds since it was started.
+    /// Nanoseconds since its start.
     pub age: u64,
 }
 
 impl Process {
-    /// A process that runs.
+    /// Opens a running process.
     ///
     /// # Errors
-    /// If there is none of this number.
+    /// If there is no process with this id.
     pub fn open(pid: u32) -> io::Result<Process> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let started = Stat::read(&folder)?.started;
@@ -60,16 +60,16 @@ impl Process {
         })
     }
 
-    /// Notes where the ring of runtime_events is mapped, if it is.
+    /// Notes where the runtime_events ring is mapped, if it is.
     pub fn note_mappings(&mut self, regions: &[Region]) {
         let rings = regions.iter().filter(|region| is_ring(region));
         self.ring = rings.map(|region| region.range.clone()).collect();
     }
 
-    /// What the kernel tells of it; none if it has ended.
+    /// What the kernel reports about it; None if it has ended.
     pub fn usage(&self) -> Option<Usage> {
         let stat = Stat::read(&self.folder).ok().filter(|stat| stat.started == self.started)?;
-        // The memory of a process goes before it is called a zombie.
+        // A process loses its memory before it becomes a zombie.
         let memory = self.memory();
         if matches!(stat.state, b'Z' | b'X') || memory.as_ref().is_ok_and(|it| it.mapped == 0) {
             return None;
@@ -95,7 +95,7 @@ impl Process {
         Ok(Memory { mapped: mapped * self.page, resident: resident * self.page })
     }
 
-    /// What is in memory and the program's own.
+    /// The program's own resident memory.
     fn resident(&self, all: u64) -> Known<u64> {
         if self.ring.is_empty() {
             return Ok(all);
@@ -108,8 +108,8 @@ impl Process {
         Ok(all.saturating_sub(of_ring))
     }
 
-    /// Bytes of the ring that are in memory. `pagemap` tells it of these addresses alone; `smaps` would have the kernel look
-    /// at all of the program's memory.
+    /// The resident bytes of the ring. `pagemap` reports on these addresses alone; for `smaps` the kernel
+    /// would examine all of the program's memory.
     fn of_ring(&self) -> io::Result<u64> {
         let pagemap = File::open(self.folder.join("pagemap"))?;
         let mut present = 0;
@@ -133,13 +133,13 @@ pub fn is_ring(region: &Region) -> bool {
     is_named && region.shared && region.inode != 0
 }
 
-/// What is used of `/proc/PID/statm`, in bytes.
+/// The fields of `/proc/PID/statm` that are used, in bytes.
 struct Memory {
     mapped: u64,
     resident: u64,
 }
 
-/// What is used of `/proc/PID/stat`.
+/// The fields of `/proc/PID/stat` that are used.
 struct Stat {
     state: u8,
     ticks: u64,
@@ -153,7 +153,7 @@ impl Stat {
         Stat::parse(&text).ok_or_else(|| io::Error::other("its state cannot be read"))
     }
 
-    /// The name of the program is in brackets, and may have anything in it.
+    /// Parses the file. The program's name is in parentheses, and may contain anything.
     fn parse(text: &[u8]) -> Option<Stat> {
         let end = text.iter().rposition(|&byte| byte == b')')?;
         let rest = str::from_utf8(text.get(end + 1..)?).ok()?;
@@ -192,12 +192,13 @@ mod tests {
         assert!(Process::open(u32::MAX / 2).is_err());
     }
 
-    /// Much memory takes a while to go, and the process is neither without memory nor a zombie then.
+    /// A lot of memory takes a while to be freed; the process must not appear to run without memory
+    /// meanwhile.
     #[test]
     fn one_that_ends_is_never_seen_without_memory() {
         let mut command = std::process::Command::new("dd");
         command.args(["if=/dev/zero", "bs=256M", "count=1"]);
-        // Nobody reads the pipe, so that it keeps what it read.
+        // Nobody reads the pipe, so dd keeps its buffer.
         let mut dd = command.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
         let process = Process::open(dd.id()).expect("it runs");
         let resident = || process.usage().map(|usage| usage.resident.expect("it is told"));

@@ -1,12 +1,13 @@
-//! The folder into which a program that we start writes its rings of runtime_events.
+//! The directory into which a program that we start writes its runtime_events rings.
 //!
-//! It must not go as long as anybody may write there: OCaml ends a program that cannot make its ring, and a program
-//! that forks makes a new one. So it goes when it is empty, and only files of processes that have ended are removed
-//! from it. What is left, because a program went on when nobody watched it any more, is removed by later runs.
+//! It must exist as long as any process may write there: OCaml aborts a program that cannot create its ring,
+//! and a forked child creates a new one. So the directory is removed once it is empty, and only files of
+//! processes that have ended are removed from it. What is left, because a program continued when nobody
+//! watched it any more, is removed by later runs.
 //!
-//! It is in memory where possible: otherwise the kernel would write the rings to the disk again and again. There must be
-//! room for whole rings, of which most is never written: a program that writes to a page for which there is none is
-//! killed.
+//! It is in memory where possible: otherwise the kernel would write the rings to the disk again and again.
+//! There must be room for complete rings, although most of a ring is never written: a program that writes to
+//! a page of a mapping for which there is no memory is killed.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -21,32 +22,32 @@ use rustix::process::Resource;
 
 use crate::temporary::IN_MEMORY;
 
-/// Bytes that must be free: the rings of a program, of 68 MB if it has all domains that it may have, and those of
-/// some children.
+/// Bytes that must be free: for the rings of a program, 68 MB with the maximal number of domains, and those
+/// of some children.
 const ROOM: u64 = 256 << 20;
 
 const PREFIX: &str = "bactrian-events-";
-/// A folder that was not touched for so long is not about to be used.
+/// A directory that has not been touched for this long is not about to be used.
 const OLD: Duration = Duration::from_secs(3600);
 
-/// A folder for rings.
+/// A directory for rings.
 #[derive(Debug)]
 pub struct RingFolder {
     place: File,
     name: OsString,
     path: PathBuf,
-    /// Open from the start on: the agent gives it to the user that the program becomes.
+    /// Kept open from the start, because the agent may give it to the user that the program becomes.
     folder: PrivateFolder,
 }
 
 impl RingFolder {
-    /// Makes one that nobody else may look into.
+    /// Creates a directory that only this user can access.
     ///
     /// # Errors
     /// If there is no room for it.
     pub fn new() -> io::Result<RingFolder> {
-        // The program inherits the limit of file sizes, and OCaml makes each ring as long as it may ever be: the kernel
-        // would end the program.
+        // The program inherits the limit of file sizes, and OCaml extends each ring file to its maximal
+        // length: the kernel would kill the program.
         let longest = rustix::process::getrlimit(Resource::Fsize).current;
         if longest.is_some_and(|bytes| bytes < ROOM) {
             return Err(io::Error::other("files may not be as long as its rings"));
@@ -66,7 +67,7 @@ impl RingFolder {
         Ok(RingFolder { place, name, path: folder.keep(), folder: open })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -77,8 +78,8 @@ fn has_room(place: &Path) -> bool {
     free.is_ok_and(|free| free >= ROOM)
 }
 
-/// Removes the folders of programs that went on without us and have ended since. Everybody may write there: what belongs to
-/// other users is left alone, and links are not followed.
+/// Removes the directories of programs that continued without us and have ended since. Everybody may write in
+/// this place: what belongs to other users is left alone, and links are not followed.
 fn sweep(place: &Path) {
     PrivateFolder::each_within(place, PREFIX, |found| {
         if found.is_older_than(OLD) {
@@ -87,7 +88,7 @@ fn sweep(place: &Path) {
     });
 }
 
-/// Whether a ring is of a process that has ended.
+/// Whether a ring belongs to a process that has ended.
 fn is_of_ended_process(ring: &FileFacts) -> bool {
     let stem = Path::new(&ring.name).file_stem();
     let pid = stem.and_then(|stem| stem.to_str()?.parse::<u32>().ok());
@@ -130,7 +131,7 @@ mod tests {
         assert!(alive.exists() && new.exists() && other.exists());
     }
 
-    /// Everybody may put such folders and links there.
+    /// Everybody may put such directories and links there.
     #[test]
     fn sweep_removes_nothing_of_others_and_nothing_behind_links() {
         let place = tempfile::tempdir().expect("a folder");
@@ -148,7 +149,7 @@ mod tests {
         age(&elsewhere);
         let link = place.path().join("bactrian-events-link");
         symlink(&elsewhere, &link).expect("room");
-        // A link is as old as it was made to be.
+        // The link needs an old timestamp of its own.
         let mut touch = std::process::Command::new("touch");
         touch.args(["-h", "-d", "2 days ago"]).arg(&link);
         assert!(touch.status().is_ok_and(|status| status.success()));
@@ -159,7 +160,7 @@ mod tests {
         make(&writable);
         age(&writable);
         fs::set_permissions(&writable, Permissions::from_mode(0o770)).expect("it is ours");
-        // Only root can give folders away; others cannot take anything away there.
+        // Only root can give directories away; everybody else cannot make this one another user's.
         let is_root = chown(&of_others, Some(12345), None).is_ok();
         sweep(place.path());
         assert!(elsewhere.join(&ring).exists(), "a link was followed");

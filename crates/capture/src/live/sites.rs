@@ -1,11 +1,12 @@
-//! Places in the program that allocate now, and those from which most is alive now, by the agent's samples.
+//! Allocation sites that allocate now, and those whose blocks are alive now, from the agent's samples.
 //!
-//! The agent writes a trace; it is read while it grows. A sample stands for as many words as the rate says, so that a
-//! place's bytes are an estimate. What is kept here follows what is distinct (places) or alive (sampled blocks), not
-//! how long the program runs; and of a trace that nobody wants to keep, what was read is given back to the disk.
+//! The agent writes a trace, which is read while it grows. A sample stands for the number of words given by
+//! the rate, so a site's bytes are an estimate. Memory use here follows what is distinct (sites) or alive
+//! (sampled blocks), not how long the program runs; and if nobody wants to keep the trace, what has been read
+//! is released from the disk.
 //!
-//! A place is a line: that of the innermost frame which is not of the standard library, because who wants to know where
-//! memory comes from does not mean `List.map`. If all frames are, it is the innermost.
+//! A site is a line: that of the innermost frame outside the standard library, because `List.map` is no
+//! answer to where memory comes from. If all frames are in the standard library, it is the innermost one.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -24,30 +25,31 @@ use rustix::fs::FallocateFlags;
 
 use super::Known;
 
-/// A rate forgets what is so many seconds old to a third.
+/// The time constant of the decaying rate: samples this old, in seconds, count for a third.
 const SECONDS: f64 = 2.0;
-/// What the agent has in hand is written after so many seconds at most.
+/// The agent writes its buffered events after at most this many seconds.
 const DELAY: f64 = 1.1;
 const WORD: f64 = 8.0;
-/// So much is read at once, and so much in one poll.
+/// Bytes per read, and per poll.
 const PIECE: usize = 1 << 20;
 const MOST_PER_POLL: usize = 64 << 20;
-/// What is given back to the disk are pieces of at least this; the first is kept, as the agent writes to it.
+/// The file is released in pieces of at least this many bytes; the first is kept, since the agent writes to
+/// it.
 const HOLE: u64 = 1 << 20;
-/// What the recorder notes of itself is at the beginning of the file, and looked at so often.
+/// How many bytes at the beginning of the file are searched for the recorder's note, and how often.
 const NOTE: usize = 16 << 10;
 const NOTE_EVERY: Duration = Duration::from_secs(1);
-/// Ends of blocks whose beginning was not read yet: of more than so many it is not remembered.
+/// The maximal number of blocks that are remembered because they ended before their allocation was read.
 const MOST_EARLY: usize = 1 << 20;
 
-/// The trace of a program that runs, and what it says of places.
+/// The trace of a running program, and what it says about allocation sites.
 #[derive(Debug)]
 pub struct Sites {
     path: PathBuf,
     file: File,
-    /// How far it was read.
+    /// The offset up to which it was read.
     at: u64,
-    /// How far it was given back; none if it is to be kept.
+    /// The offset up to which it was released; None if it is to be kept.
     given_back: Option<u64>,
     follower: Follower,
     places: Places,
@@ -56,19 +58,19 @@ pub struct Sites {
     noted: Option<Instant>,
 }
 
-/// What is known of places.
+/// What is known about allocation sites.
 #[derive(Debug, Default)]
 struct Places {
     list: Vec<Place>,
     by_line: HashMap<Line, u32>,
-    /// The innermost place of each frame, where it was asked for.
+    /// The innermost site of each frame that has been resolved.
     of_frames: Vec<Option<Standing>>,
     alive: HashMap<ObjectId, Alive>,
-    /// Samples of what is alive and not in the heap, as the data of bigarrays.
+    /// Samples of live memory outside the heap, such as the data of bigarrays.
     external: u64,
-    /// Blocks whose end was read before their beginning, which another domain wrote.
+    /// Blocks whose end was read before their allocation, which another domain has written.
     early: HashSet<ObjectId>,
-    /// The time of the last event, in seconds of the trace.
+    /// The time of the last event, in seconds since the start of the trace.
     last: f64,
     allocations: u64,
 }
@@ -81,7 +83,7 @@ struct Alive {
     is_external: bool,
 }
 
-/// A line of the program: function and file, and the line's number; or a code without one.
+/// A source line: function, file, and line number; or a code address without one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Line {
     Of { function: Box<[u8]>, file: Box<[u8]>, line: u32 },
@@ -89,18 +91,18 @@ enum Line {
     Unknown,
 }
 
-/// What a frame is called, and whether it is one of the standard library.
+/// The site of a frame, and whether it is in the standard library.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     place: u32,
     is_standard: bool,
 }
 
-/// One place.
+/// An allocation site.
 #[derive(Clone, Debug)]
 struct Place {
     name: String,
-    /// Samples of the last seconds, the older the less they weigh, when that was worked out.
+    /// Samples of the last seconds, weighted by age, as of `at`.
     recent: f64,
     at: f64,
     /// Samples of blocks that are alive.
@@ -111,25 +113,25 @@ struct Place {
 /// What the samples say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampled {
-    /// Places, those first that allocate most now.
+    /// Allocation sites, those with the highest rate first.
     pub sites: Vec<Site>,
-    /// Bytes that are alive and not in the heap: what bigarrays and other custom blocks hold.
+    /// Live bytes outside the heap, held by bigarrays and other custom blocks.
     pub external: f64,
-    /// Samples per word.
+    /// The sampling rate: samples per word.
     pub rate: f64,
-    /// Allocations that were sampled so far.
+    /// The number of sampled allocations so far.
     pub allocations: u64,
-    /// Whether there is more to read than was read this time: the numbers are of earlier.
+    /// Whether there is more to read than was read this time: the numbers are of an earlier moment.
     pub is_behind: bool,
-    /// What was lost, and why there may be nothing more: sentences.
+    /// What was lost, and why there may be nothing more, as sentences.
     pub notes: Vec<String>,
 }
 
 impl Sites {
-    /// Follows the trace at a path. With `gives_back`, what was read is cut out of the file.
+    /// Follows the trace at a path. With `gives_back`, what was read is punched out of the file.
     ///
     /// # Errors
-    /// If there is none yet.
+    /// If the file does not exist yet.
     pub fn open(path: &Path, gives_back: bool) -> io::Result<Sites> {
         let file = OpenOptions::new().read(true).write(gives_back).open(path)?;
         Ok(Sites {
@@ -150,15 +152,15 @@ impl Sites {
         &self.path
     }
 
-    /// The process that the trace is of, once that was read.
+    /// The process id in the trace, once that has been read.
     pub fn process(&self) -> Option<u64> {
         self.follower.info().map(|info| info.pid)
     }
 
-    /// Reads what is new and tells the places that count most, so many by each measure.
+    /// Reads what is new and returns the top sites, up to `most` by each measure.
     ///
     /// # Errors
-    /// If the file is no trace, or was cut.
+    /// If the file is not a trace, or was truncated.
     pub fn poll(&mut self, most: usize) -> Known<Sampled> {
         let is_behind = self.read().map_err(|error| format!("its trace: {error}"))?;
         self.look_at_notes();
@@ -169,7 +171,7 @@ impl Sites {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             now.as_secs_f64() - start as f64 / 1e6
         };
-        // What happened just now is still in the program. Clocks may be set.
+        // Recent events are still in the program. Clocks may be adjusted.
         let now = self.places.last.max(since(info.start) - DELAY).min(self.places.last + 3600.0);
         Ok(Sampled {
             sites: self.places.top(most, now, info.sample_rate),
@@ -181,7 +183,7 @@ impl Sites {
         })
     }
 
-    /// Reads what the recorder notes of itself, which it writes over while the trace grows.
+    /// Reads the recorder's note, which is overwritten while the trace grows.
     fn look_at_notes(&mut self) {
         if self.noted.is_some_and(|last| last.elapsed() < NOTE_EVERY) {
             return;
@@ -190,18 +192,18 @@ impl Sites {
         let mut bytes = vec![0; NOTE];
         let count = self.file.read_at(&mut bytes, 0).unwrap_or(0);
         let mut beginning = Follower::new();
-        // If it cannot be read, reading all of it has told so.
+        // If it cannot be read, reading the whole trace has reported that.
         let _ = beginning.push(bytes.get(..count).unwrap_or_default(), |_, _| ());
         let recorder = beginning.info().and_then(|info| Recorder::parse(&info.context));
         self.notes = recorder.map_or_else(Vec::new, |recorder| match recorder.state {
-            // That it runs is what is expected here.
+            // That the recording is running is expected here.
             State::Running => Recorder { state: State::Ended, ..recorder }.sentences(),
             _ => recorder.sentences(),
         });
         self.notes.extend(self.follower.losses().sentences());
     }
 
-    /// Reads what is new; true if that is not all.
+    /// Reads what is new; returns true if that is not all.
     fn read(&mut self) -> io::Result<bool> {
         let length = self.file.metadata()?.len();
         if length < self.at {
@@ -217,19 +219,20 @@ impl Sites {
             let places = &mut self.places;
             let taken = self.follower.push(bytes, |event, frames| places.take(&event, frames));
             taken.map_err(|error| io::Error::other(error.to_string()))?;
-            // At once: a program that writes as fast as we read has written as much again by the end of a poll.
+            // Immediately: a program that writes as fast as we read has written as much again by the end of a
+            // poll.
             self.give_back();
         }
         Ok(true)
     }
 
-    /// Gives the disk back what was read.
+    /// Releases what was read from the disk.
     fn give_back(&mut self) {
         let Some(from) = self.given_back else { return };
         let to = self.at / HOLE * HOLE;
         if to > from {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // Where a file system cannot do it, the file goes when we do.
+            // If the file system does not support it, the space is freed when the file is removed.
             let given_back = rustix::fs::fallocate(&self.file, flags, from, to - from);
             self.given_back = given_back.is_ok().then_some(to);
         }
@@ -270,7 +273,7 @@ impl Places {
         }
     }
 
-    /// The place that a stack stands for.
+    /// The site of a stack.
     fn place(&mut self, stack: &[FrameId], frames: &Frames) -> u32 {
         let mut innermost = None;
         for frame in stack.iter().rev() {
@@ -292,7 +295,8 @@ impl Places {
             is_library(&names.text(location.function), &names.text(location.file))
         };
         let locations = frames.locations(frame);
-        // The outermost is first; what was inlined into each other is one frame. C has no line.
+        // The outermost location comes first; functions inlined into each other are one frame. C functions
+        // have no line.
         let own =
             locations.iter().rev().find(|location| location.line > 0 && !is_standard(location));
         let standing = match own.or(locations.last()) {
@@ -318,7 +322,7 @@ impl Places {
             }
         };
         if !frames.is_announced(frame) {
-            // It may get a name later.
+            // It may be named later.
             return standing;
         }
         if frame.index() >= self.of_frames.len() {
@@ -339,9 +343,9 @@ impl Places {
         })
     }
 
-    /// Those that count most, by what they allocate and by what is alive of them.
+    /// The top sites, by allocation rate and by live bytes.
     fn top(&self, most: usize, now: f64, rate: f64) -> Vec<Site> {
-        // At the beginning there is less to be forgotten.
+        // At the beginning the decaying sum has not reached its full window.
         let share = 1.0 - (-(now.max(0.1)) / SECONDS).exp();
         let bytes = WORD / rate;
         let sites = self.list.iter().map(|place| Site {
@@ -365,14 +369,14 @@ impl Places {
 }
 
 impl Place {
-    /// What is left of recent samples at a time.
+    /// The decayed weight of recent samples at a time.
     fn weight_at(&self, now: f64) -> f64 {
         let age = (now - self.at).max(0.0);
         self.recent * (-age / SECONDS).exp()
     }
 
     fn add(&mut self, samples: f64, at: f64) {
-        // Another domain may bring what is older.
+        // Another domain may report older events.
         let now = self.at.max(at);
         let late = (now - at).max(0.0);
         self.recent = self.weight_at(now) + samples * (-late / SECONDS).exp();

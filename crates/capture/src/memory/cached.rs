@@ -1,4 +1,4 @@
-//! Many small reads at the price of few large ones.
+//! Many small reads at the cost of few large ones.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -6,18 +6,18 @@ use std::sync::Mutex;
 use super::{Memory, Region};
 
 const PAGE: usize = 4096;
-/// Pages that are kept, 64 MB of them; then they are forgotten and the cache begins anew.
+/// The maximal number of cached pages, 64 MB; beyond it, the cache is cleared.
 const MOST_PAGES: usize = 16 << 10;
 
-/// A memory that remembers the pages it has read. For what lists, tables and stacks need; not for heaps.
+/// A memory that caches the pages it has read. Meant for lists, tables and stacks; not for heaps.
 pub struct Cached<'a> {
     memory: &'a dyn Memory,
-    /// Pages by number; none where nothing could be read.
+    /// Pages by number; None if the page cannot be read as a whole.
     pages: Mutex<HashMap<u64, Option<Box<[u8; PAGE]>>>>,
 }
 
 impl<'a> Cached<'a> {
-    /// With nothing in it yet.
+    /// A cache that is still empty.
     pub fn new(memory: &'a dyn Memory) -> Cached<'a> {
         Cached { memory, pages: Mutex::default() }
     }
@@ -34,7 +34,7 @@ impl<'a> Cached<'a> {
         });
         match page {
             Some(page) => buffer.copy_from_slice(&page[offset..offset + buffer.len()]),
-            // A core file may have part of a page.
+            // A core file may contain part of a page.
             None => return self.memory.read(address, buffer),
         }
         true

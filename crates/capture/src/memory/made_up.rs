@@ -1,4 +1,4 @@
-//! Memory that a test writes: some words at an address, and nothing else.
+//! Memory made by a test: some words at an address, and nothing else.
 
 use super::{Memory, Region};
 

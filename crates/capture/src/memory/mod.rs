@@ -1,4 +1,4 @@
-//! Memory of a program, wherever it is: in a frozen copy, in a process, in a core file.
+//! Memory of a program, wherever it is: in a frozen copy, in a process, or in a core file.
 
 mod cached;
 mod core;
@@ -16,13 +16,13 @@ pub use core::{BadCore, Bytes, Core, Wrong};
 pub(crate) use made_up::MadeUp;
 pub use process::ProcessMemory;
 
-/// Memory of a program that holds still.
+/// The memory of a program that is not running.
 pub trait Memory: Sync {
-    /// Fills the buffer with what stands at an address. False if not all of it can be read; then the buffer may hold
-    /// anything.
+    /// Fills the buffer with the bytes at an address. Returns false if some of them cannot be read; then the
+    /// contents of the buffer are unspecified.
     fn read(&self, address: u64, buffer: &mut [u8]) -> bool;
 
-    /// What is mapped, in the order of addresses.
+    /// The mappings, in order of addresses.
     fn regions(&self) -> &[Region];
 
     /// The word at an address.
@@ -31,7 +31,7 @@ pub trait Memory: Sync {
         self.read(address, &mut bytes).then_some(u64::from_le_bytes(bytes))
     }
 
-    /// So many words from an address on.
+    /// The words from an address on.
     fn words(&self, address: u64, count: usize) -> Option<Vec<u64>> {
         let mut bytes = vec![0; count * 8];
         let word =
@@ -39,21 +39,22 @@ pub trait Memory: Sync {
         self.read(address, &mut bytes).then(|| bytes.chunks_exact(8).map(word).collect())
     }
 
-    /// The region that holds an address.
+    /// The region that contains an address.
     fn region_at(&self, address: u64) -> Option<&Region> {
         let regions = self.regions();
         let at = regions.partition_point(|region| region.range.end <= address);
         regions.get(at).filter(|region| region.range.start <= address)
     }
 
-    /// The string at an address, without the zero that ends it. None if it is longer than `max`, or cannot be read.
+    /// The string at an address, without its terminating zero. None if it is longer than `max`, or cannot be
+    /// read.
     fn c_string(&self, address: u64, max: usize) -> Option<Vec<u8>> {
         const PIECE: u64 = 64;
         let mut text = Vec::new();
         let mut at = address;
         while text.len() <= max {
             let mut piece = [0; PIECE as usize];
-            // Up to an aligned end: what comes after may not be mapped.
+            // Up to an aligned end: what follows may not be mapped.
             let piece = piece.get_mut(..(PIECE - at % PIECE) as usize)?;
             if !self.read(at, piece) {
                 return None;
@@ -69,29 +70,29 @@ pub trait Memory: Sync {
     }
 }
 
-/// A piece of mapped memory.
+/// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its addresses.
+    /// Its address range.
     pub range: Range<u64>,
     /// Whether the program may read it.
     pub readable: bool,
     /// Whether the program may write it.
     pub writable: bool,
-    /// Whether it may hold code.
+    /// Whether it may contain code.
     pub executable: bool,
     /// Whether it is shared with other processes.
     pub shared: bool,
-    /// The file that is mapped, or the kernel's name for what is none, such as `[heap]`.
+    /// The mapped file, or the kernel's name for special memory, such as `[heap]`.
     pub file: Option<PathBuf>,
-    /// Where in the file it begins.
+    /// The offset of the mapping in the file.
     pub offset: u64,
-    /// The file's number; 0 if there is none.
+    /// The file's inode; 0 if there is no file.
     pub inode: u64,
 }
 
 impl Region {
-    /// Whether blocks that OCaml has allocated may be in it.
+    /// Whether it may contain blocks allocated by OCaml.
     pub fn may_hold_blocks(&self) -> bool {
         self.readable && self.writable && !self.shared
     }

@@ -1,4 +1,4 @@
-//! Memory of a process, which must hold still while it is read.
+//! Memory of a process, which must not run while it is read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use super::{Memory, Region};
 
-/// Lists of mappings are shorter than this.
+/// An upper bound for the length of a list of mappings, in bytes.
 const LONGEST_LIST: u64 = 256 << 20;
 
-/// Memory of a process.
+/// The memory of a process.
 #[derive(Debug)]
 pub struct ProcessMemory {
     memory: File,
@@ -19,16 +19,16 @@ pub struct ProcessMemory {
 }
 
 impl ProcessMemory {
-    /// Of a process that we may look into.
+    /// Opens the memory of a process that we are permitted to read.
     ///
     /// # Errors
-    /// If there is no such process, or the kernel does not let us look.
+    /// If there is no such process, or the kernel does not permit it.
     pub fn open(pid: u32) -> io::Result<ProcessMemory> {
         let memory = File::open(format!("/proc/{pid}/mem"))?;
         ProcessMemory::new(memory, File::open(format!("/proc/{pid}/maps"))?)
     }
 
-    /// From what /proc has of a process: `mem` and `maps`, both open.
+    /// From the open files `mem` and `maps` of a process's directory in /proc.
     ///
     /// # Errors
     /// If the list of mappings cannot be read.
@@ -50,7 +50,7 @@ impl Memory for ProcessMemory {
     }
 }
 
-/// A line of the list: `start-end rwxp offset device inode      name`.
+/// Parses a line of the list: `start-end rwxp offset device inode      name`.
 fn region(line: &[u8]) -> Option<Region> {
     let mut fields = line.splitn(6, |&byte| byte == b' ');
     let mut text = || str::from_utf8(fields.next()?).ok();
@@ -61,7 +61,7 @@ fn region(line: &[u8]) -> Option<Region> {
     let inode = text()?;
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
     let name = fields.next().unwrap_or_default().trim_ascii_start();
-    // The kernel says so of files that are gone, and leaves the inode.
+    // The kernel appends this to files that were deleted, and keeps the inode.
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
     Some(Region {
         range: hex(start)?..hex(end)?,

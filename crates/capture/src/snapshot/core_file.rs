@@ -1,4 +1,4 @@
-//! A snapshot of what is left of a program in a core file.
+//! A snapshot of a program from its core file.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -14,7 +14,7 @@ use crate::memory::Core;
 /// Takes a snapshot of a core file.
 ///
 /// # Errors
-/// If it is no core of an OCaml program that is known, or the file cannot be written.
+/// If it is not a core file of a supported OCaml program, or the file cannot be written.
 pub fn of_core(
     core: &Path,
     exe: &Path,
@@ -24,12 +24,12 @@ pub fn of_core(
 ) -> Result<Written, Failure> {
     let memory = Core::open(core, exe).map_err(|bad| Failure::Io(bad.to_string()))?;
     let mut target = Target::find(&memory, &memory.files()).map_err(|unknown| {
-        // What is missing may well be what it would have been known by.
+        // The missing part may well be what would have identified it.
         let why = memory.cut().unwrap_or_else(|| unknown.to_string());
         Failure::Refused(format!("{}: {why}", core.display()))
     })?;
     target.threads = memory.threads().to_vec();
-    // When the core was written is near enough to when the program was what it holds.
+    // The time at which the core file was written is close enough to the time of its contents.
     let written = core.metadata().and_then(|data| data.modified()).ok();
     let taken = written.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
     let taken = taken.and_then(|time| u64::try_from(time.as_micros()).ok()).unwrap_or(0);

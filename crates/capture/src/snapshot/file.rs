@@ -1,4 +1,4 @@
-//! The file of a snapshot: whole or not there, and for its owner only.
+//! The file of a snapshot: it appears whole or not at all, and only its owner can read it.
 
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -10,27 +10,28 @@ use tempfile::NamedTempFile;
 use super::Failure;
 use crate::heap::{Options, Subject, Summary, walk};
 
-/// A snapshot that was written.
+/// A snapshot file that was written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What is in it.
+    /// A summary of its contents.
     pub summary: Summary,
 }
 
-/// Where a snapshot goes.
+/// Where to write a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Destination<'p> {
     /// The file.
     pub path: &'p Path,
-    /// Whether a file that is there may be replaced.
+    /// Whether an existing file may be replaced.
     pub replaces: bool,
-    /// How large the file may be.
+    /// The maximal size of the file in bytes.
     pub most_bytes: Option<u64>,
 }
 
-/// Walks a heap into a file. `release` is called with addresses that are not needed any more.
+/// Walks a heap and writes the result to a file. `release` is called with address ranges that are no longer
+/// needed.
 pub fn write(
     subject: &Subject<'_>,
     options: &Options,
@@ -42,11 +43,11 @@ pub fn write(
         Failure::io(format_args!("cannot write {}", path.display()), why)
     };
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    // The name tells what it is if we are killed and it stays.
+    // The name says what it is, in case we are killed and it stays.
     let mut file = tempfile::Builder::new();
     let file = file.prefix(".bactrian-").suffix(".unfinished").tempfile_in(folder);
     let file = file.map_err(|why| match why.get_ref().and_then(std::error::Error::source) {
-        // What is wrong, without the name that nobody asked for.
+        // The cause, without the name of the temporary file.
         Some(cause) => cannot(&cause),
         None => cannot(&why),
     })?;
@@ -65,7 +66,7 @@ pub fn write(
     Ok(Written { path: path.to_owned(), summary })
 }
 
-/// Writes no more than it may.
+/// A writer with a maximal number of bytes.
 struct Limited {
     out: BufWriter<NamedTempFile>,
     left: Option<u64>,

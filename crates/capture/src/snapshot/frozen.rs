@@ -1,4 +1,4 @@
-//! The walker: it was started by a frozen copy of a program, reads that, and lets it go.
+//! The walker: a frozen copy of a program starts it; it reads the copy and releases it.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -22,40 +22,42 @@ use crate::heap::target::{Files, Target};
 use crate::heap::{Options, Subject};
 use crate::memory::ProcessMemory;
 
-/// Tells the copy that some of it has been read. See [`frozen::RELEASE`]: it must not be killed.
+/// Tells the copy that some of its memory has been read. See [`frozen::RELEASE`]: the copy must not be
+/// killed.
 const RELEASE: Signal = Signal::USR1;
 const _: () = assert!(RELEASE.as_raw() == frozen::RELEASE);
 
-/// How far we stand back while the program runs: a third of its share where processors are short. Further back, we would
-/// hold memory for minutes on a busy machine, and whoever waits for our end would wait as long.
+/// The walker's niceness while the program runs: a third of the program's share where processors are scarce.
+/// With a higher value we would hold memory for minutes on a busy machine, and whoever waits for our end
+/// would wait as long.
 const BEHIND: i32 = 5;
 
-/// How long between two lines of progress in the ledger.
+/// The interval between two progress lines in the ledger.
 const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 
-/// Lets others go first where processors are short.
+/// Lowers our priority.
 fn stand_back() {
     let _ = setpriority_process(None, BEHIND);
-    // The copy, and so this process, has a session of its own, and the kernel may share the processor out among
-    // sessions first.
+    // The copy, and so this process, is in a session of its own, and the kernel may divide the processor
+    // among sessions first.
     let _ = std::fs::write("/proc/self/autogroup", BEHIND.to_string());
 }
 
-/// Takes the snapshot that the frozen copy wants, and tells the ledger what became of it.
+/// Takes the snapshot that the frozen copy asks for, and records the outcome in the ledger.
 ///
 /// # Errors
-/// If it could not be taken.
+/// If it cannot be taken.
 pub fn walk_frozen() -> Result<Written, Failure> {
     let (memory, maps, mut told) = inherited()?;
     let mut bytes = Vec::new();
     told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
     let number = frozen.facts.key;
-    // At its end the program does not need the processor any more, and whoever started it waits for us.
+    // When the program exits it no longer needs the processor, and its starter is waiting for us.
     if frozen.facts.reason != frozen::Reason::Exit {
         stand_back();
     }
-    // Without a ledger nobody is told; the snapshot is there or not all the same.
+    // Without a ledger nobody is told, but the snapshot is taken all the same.
     let ledger =
         frozen.facts.ledger.map(|path| OpenOptions::new().append(true).open(path_of(path)));
     let tell = |line: &Line| {
@@ -101,7 +103,7 @@ fn take(
     let memory = ProcessMemory::new(memory, maps).map_err(unreadable)?;
     let mut files = Files::of_process(facts.copy);
     if let Some(directory) = facts.directory {
-        // The copy itself has left it.
+        // The copy itself has changed its directory.
         files = files.from_folder(&path_of(directory));
     }
     let target = Target::find(&memory, &files);
@@ -124,10 +126,10 @@ fn take(
     let give_back = |addresses: &[Range<u64>]| {
         let list = frozen::list_of(addresses);
         if told.set_len(0).and_then(|()| told.write_all_at(&list, 0)).is_err() {
-            // Then it keeps them until we end.
+            // Then the copy keeps the memory until we end.
             return;
         }
-        // It may have been ended by somebody else, and its number be another's by now.
+        // The copy may have been killed, and its id reused by now.
         let copy = Pid::from_raw(facts.copy.cast_signed());
         if let Some(copy) = copy.filter(|copy| getppid() == Some(*copy)) {
             let _ = kill_process(copy, RELEASE);
@@ -157,7 +159,7 @@ fn info(facts: &Facts<'_>, target: &Target) -> Info {
         sequence: u32::try_from(facts.number).unwrap_or(u32::MAX),
         way: Way::Agent,
         pause: (facts.pause > 0).then_some(facts.pause),
-        // What the kernel refused is a lack of memory for one more process.
+        // What the kernel refused counts as a lack of memory for another process.
         skipped: Skipped { copies, memory: memory + process, disk },
         trace: facts.trace.map(text),
         ..info_of(target)
@@ -174,8 +176,8 @@ fn inherited() -> Result<(File, File, File), Failure> {
         let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
         link.map_err(|_| Failure::Refused("only frozen copies of programs start this".to_owned()))?;
     }
-    // SAFETY: these descriptors are open, and whoever starts this command hands them over: nobody else in this
-    // process has opened anything yet that it would know by these numbers.
+    // SAFETY: these descriptors are open, and were passed to us by the process that started this command:
+    // nothing in this process has opened anything yet that would have these numbers.
     let [memory, maps, told] = [frozen::MEMORY, frozen::MAPS, frozen::TOLD]
         .map(|number| unsafe { File::from_raw_fd(number) });
     Ok((memory, maps, told))

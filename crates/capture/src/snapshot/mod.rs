@@ -1,7 +1,7 @@
-//! Snapshots into files, whichever way the program was frozen.
+//! Writing snapshots to files, however the program was frozen.
 //!
-//! [`walk_frozen`] is for the walker that a frozen copy starts, [`of_process`] for a process that runs,
-//! [`of_core`] for what is left of one. All of them end in the same walk of [`crate::heap`].
+//! [`walk_frozen`] is for the walker that a frozen copy starts, [`of_process`] for a running process,
+//! [`of_core`] for a core file. All of them use the same walk of [`crate::heap`].
 
 mod core_file;
 mod file;
@@ -24,11 +24,11 @@ pub use process::{Wanted, of_process};
 /// Why there is no snapshot.
 #[derive(Debug)]
 pub enum Failure {
-    /// The program cannot be frozen or its heap not be walked; a sentence or two, with a way out.
+    /// The program cannot be frozen, or its heap cannot be walked; a sentence or two, with advice.
     Refused(String),
     /// A file could not be read or written.
     Io(String),
-    /// This signal came before the snapshot was written.
+    /// This signal arrived before the snapshot was written.
     Interrupted(i32),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What every snapshot says of its program.
+/// What every snapshot says about its program.
 fn info_of(target: &Target) -> Info {
     Info {
         writer: concat!("bactrian ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -62,8 +62,8 @@ fn info_of(target: &Target) -> Info {
     }
 }
 
-/// What `/proc` tells of a process: its program, its arguments and the machine. Of bytecode, the executable may be the interpreter, and the program
-/// is what that was given.
+/// What `/proc` says about a process: its program, its arguments and the host. For bytecode the executable
+/// may be the interpreter; then the program is the interpreter's argument.
 fn describe(pid: u32, target: &Target, info: &mut Info) {
     let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
     let executable = || std::fs::read_link(folder.join("exe")).ok();

@@ -1,4 +1,4 @@
-//! A snapshot of a process that runs and was not started for it.
+//! A snapshot of a running process that was not prepared for it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,23 +14,24 @@ use super::{Failure, Written, describe, info_of};
 use crate::attach::{self, Cause, LateTrace, freeze};
 use crate::heap::{Options, Subject};
 
-/// What is wanted.
+/// Options of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The file.
+    /// The file to write.
     pub path: PathBuf,
-    /// Whether a file that is there may be replaced.
+    /// Whether an existing file may be replaced.
     pub replaces: bool,
-    /// How many bytes of each string are kept.
+    /// How many bytes of each string to keep.
     pub strings: Option<u32>,
-    /// How long the program may take to come to a moment in which it can be frozen.
+    /// The time limit for the program to come to a safe point.
     pub wait: Duration,
 }
 
-/// Freezes a process and takes a snapshot of it. `progress` is told which part of the work is done, from 0 to 1.
+/// Freezes a process and takes a snapshot of it. `progress` is called with the fraction of the work that is
+/// done, from 0 to 1.
 ///
 /// # Errors
-/// If it cannot be frozen, or the file not be written.
+/// If it cannot be frozen, or the file cannot be written.
 pub fn of_process(
     pid: u32,
     wanted: &Wanted,
@@ -53,7 +54,7 @@ pub fn of_process(
         },
         pause: match &way {
             attach::Way::Copied => u64::try_from(pause.as_nanos()).ok(),
-            // It goes on standing still while it is read.
+            // It stays stopped while it is read.
             attach::Way::Stopped { .. } => None,
         },
         ..info_of(&frozen.target)
@@ -73,14 +74,14 @@ pub fn of_process(
         progress,
         info,
     };
-    // The handle ends with this function; the copy is idle until then.
+    // The handle is dropped at the end of this function; the copy is idle until then.
     let destination =
         Destination { path: &wanted.path, replaces: wanted.replaces, most_bytes: None };
     let written = file::write(&subject, &options, destination, |_| ())?;
     Ok((written, way, pause))
 }
 
-/// The trace that a process was told to write, or its parent was.
+/// The trace that a process, or its parent, was told to write.
 pub(crate) fn trace_of(pid: u32) -> Option<PathBuf> {
     if let Some(late) = LateTrace::of(pid) {
         return Some(late.path);
@@ -93,10 +94,10 @@ pub(crate) fn trace_of(pid: u32) -> Option<PathBuf> {
     Some(folder.join(OsStr::from_bytes(value)))
 }
 
-/// The trace that the agent in a process writes, if there is one.
+/// The trace that the agent in this process writes, if there is one.
 fn own_trace(pid: u32) -> Option<PathBuf> {
     let path = trace_of(pid)?;
-    // Children inherit the variable, and write elsewhere.
+    // Children inherit the variable, but write to other files.
     let index = Index::skim(&Input::open(&path).ok()?).ok()?;
     (index.info().pid == u64::from(pid)).then_some(path)
 }

@@ -1,4 +1,4 @@
-//! The user's compiler of native code, of the version that a build was made with.
+//! Finds the user's native code compiler of the version that a build was made with.
 
 use std::env;
 use std::fs;
@@ -9,19 +9,19 @@ use bactrian_ocaml::Version;
 
 use super::Error;
 
-/// An `ocamlopt`.
+/// A native code compiler (`ocamlopt`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
-    /// What to call.
+    /// The command.
     pub command: PathBuf,
-    /// Its version as it says it, as `4.13.1`.
+    /// Its version as it reports it, such as `4.13.1`.
     pub version: String,
-    /// Where its standard library is.
+    /// The directory of its standard library.
     pub library: PathBuf,
 }
 
 impl Compiler {
-    /// The compiler of this version that is named, on the PATH, or in one of opam's switches.
+    /// Finds the compiler of this version: the one that is named, or one on the PATH or in an opam switch.
     ///
     /// # Errors
     /// If there is none.
@@ -52,7 +52,7 @@ impl Compiler {
         Err(Error::NoCompiler(version, others))
     }
 
-    /// Asks a compiler who it is.
+    /// Asks a compiler for its version and library.
     fn ask(command: &Path) -> Result<Compiler, Error> {
         let ask = |question: &str| {
             let bad = |why: String| Error::BadCompiler(command.to_owned(), why);
@@ -70,12 +70,12 @@ impl Compiler {
     }
 }
 
-/// Where the compilers that there are have their libraries, the likeliest first.
+/// The library directories of all installed compilers, the likeliest first.
 pub fn folders() -> impl Iterator<Item = PathBuf> {
     candidates().into_iter().filter_map(|command| Some(Compiler::ask(&command).ok()?.library))
 }
 
-/// Compilers that there may be, the likeliest first.
+/// Possible compilers, the likeliest first.
 fn candidates() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let on_path = env::split_paths(&path).map(|folder| folder.join("ocamlopt"));

@@ -1,4 +1,4 @@
-//! The helper that reads `.cmt` files: carried as source, compiled once for each compiler.
+//! The helper that reads `.cmt` files: embedded as source, compiled once for each compiler.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,20 +10,20 @@ use bactrian_private::PrivateFolder;
 use super::{Compiler, Error, Sources};
 use crate::cache::{self, Fingerprint};
 
-/// Names and texts of its sources.
+/// The names and texts of its source files.
 static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/helper.rs"));
 
-/// The helper for a compiler, compiled if need be.
+/// The helper for a compiler, which is compiled if necessary.
 ///
 /// # Errors
-/// If it cannot be compiled, or put down.
+/// If it cannot be compiled or stored.
 pub(super) fn installed(compiler: &Compiler, note: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
     let name = name(compiler);
     if let Some(path) = cache::find(None, |folder| ours(&folder, &name)) {
         return Ok(path);
     }
     note(&format!("compiling the reader of .cmt files for OCaml {} (once)", compiler.version));
-    // Another folder would not help where the compiler fails.
+    // If the compiler fails, trying another directory does not help.
     let installed = cache::in_first(None, |folder| match compile(compiler, folder, &name) {
         Ok(path) => Ok(Ok(path)),
         Err(Error::Io(_, error)) => Err(error),
@@ -32,14 +32,14 @@ pub(super) fn installed(compiler: &Compiler, note: &mut dyn FnMut(&str)) -> Resu
     installed.unwrap_or_else(|error| Err(Error::Io(PathBuf::from(&name), error)))
 }
 
-/// What the helper is called that was compiled from these sources by this compiler, as it is now.
+/// The name of the helper compiled from these sources by this compiler in its current state.
 pub(super) fn name(compiler: &Compiler) -> String {
     let mut print = Fingerprint::new();
     for (name, text) in SOURCES {
         print = print.with(name.as_bytes()).with(text.as_bytes());
     }
     print = print.with(compiler.library.as_os_str().as_encoded_bytes());
-    // A compiler that was installed anew under the same version reads other files.
+    // A compiler that was reinstalled with the same version may read other files.
     let library = compiler.library.join("compiler-libs/ocamlcommon.cmxa");
     if let Ok(metadata) = fs::metadata(library) {
         print = print.with(&metadata.len().to_le_bytes()).with(&metadata.mtime().to_le_bytes());
@@ -47,7 +47,7 @@ pub(super) fn name(compiler: &Compiler) -> String {
     format!("cmt-{}-{:016x}", compiler.version, print.number())
 }
 
-/// The helper, if it is there: nobody else could have put it there.
+/// The helper, if it exists: nobody else could have put it there.
 fn ours(folder: &PrivateFolder, name: &str) -> Option<PathBuf> {
     folder.find(name).ok().map(|_| folder.path().join(name))
 }
@@ -66,14 +66,15 @@ fn compile(compiler: &Compiler, folder: &PrivateFolder, name: &str) -> Result<Pa
     if !output.status.success() {
         return Err(Error::NotCompiled(said(&output)));
     }
-    // Whole or not at all, also if two of us compile it at once.
+    // Whole or not at all, even if two processes compile it at the same time.
     fs::rename(&made, &path).map_err(failed)?;
-    // It may be run only if it is found again: with a umask of 0 others could write to it.
+    // It may be run only if `find` accepts it: with a umask of 0 others could write to it.
     folder.find(name).map_err(|error| failed(error.into()))?;
     Ok(path)
 }
 
-/// Has the helper read all sources, of a program and its plugins if they are known; what it said in the end.
+/// Makes the helper read all sources, and those of a program and its plugins if known; returns its final
+/// output.
 pub(super) fn run(
     helper: &Path,
     (sources, linked): (&Sources, &[PathBuf]),
@@ -93,7 +94,7 @@ pub(super) fn run(
     }
 }
 
-/// The end of what a program said, in one line.
+/// The last lines of a program's standard error, joined into one.
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

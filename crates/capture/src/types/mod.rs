@@ -1,8 +1,9 @@
-//! Tables of types: what the compiler knew of a program, gathered from the files that it left.
+//! Tables of types: what the compiler knew about a program, gathered from the files that it left.
 //!
-//! Such files (`.cmt`) can be read only by the libraries of the compiler that wrote them. So a helper in OCaml is carried
-//! as source, compiled once with that compiler, and kept (`helper.rs`); `compiler.rs` finds the compiler, `sources.rs` the
-//! files, `tables.rs` keeps tables that were made for programs without being asked for.
+//! Such files (`.cmt`) can only be read by the libraries of the compiler that wrote them. So a helper in
+//! OCaml is embedded as source, compiled once with that compiler, and cached (`helper.rs`). `compiler.rs`
+//! finds the compiler, `sources.rs` the files; `tables.rs` caches tables that are made automatically for
+//! programs.
 
 mod compiler;
 mod helper;
@@ -27,15 +28,15 @@ pub enum Error {
     NoFiles(Vec<PathBuf>),
     /// The files were written by compilers of different versions.
     Mixed(Version, Version),
-    /// There is no compiler of this version, but perhaps others.
+    /// There is no compiler of this version, only of these other versions.
     NoCompiler(Version, Vec<String>),
-    /// This is no compiler that can be used, because of that.
+    /// This compiler cannot be used, for this reason.
     BadCompiler(PathBuf, String),
-    /// The helper could not be compiled; what the compiler said.
+    /// The helper could not be compiled; the compiler's output.
     NotCompiled(String),
-    /// The helper failed; what it said.
+    /// The helper failed; its output.
     HelperFailed(String),
-    /// The operating system said no, about this file.
+    /// An operation on this file failed.
     Io(PathBuf, io::Error),
 }
 
@@ -81,8 +82,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Makes a table of all sources and the standard library, and writes it to `output`. What the helper said of it is
-/// returned.
+/// Makes a table of all sources and the standard library, and writes it to `output`. Returns the helper's
+/// output.
 ///
 /// # Errors
 /// If there is no compiler for the sources, or the helper does not work with it.

@@ -10,30 +10,30 @@ use bactrian_ocaml::bytecode::version_of_file;
 
 use super::Error;
 
-/// Folders that are looked into at most; whoever names the root of a disk means something else.
+/// The maximal number of directories searched; a user who names the root of a disk means something else.
 const MOST_FOLDERS: usize = 200_000;
-/// How many folders above a program its build is looked for.
+/// How many directories above a program are searched for its build.
 const FAR: usize = 6;
 
-/// `.cmt` files that a table is to be made of.
+/// The `.cmt` files for a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     files: Vec<PathBuf>,
-    /// Where they were looked for.
+    /// Where they were searched for.
     places: Vec<PathBuf>,
 }
 
 /// A module that a program was linked from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedModule {
-    /// Its name, as `Stdlib__Map`.
+    /// Its name, such as `Stdlib__Map`.
     pub name: String,
     /// The digest of its `.cmx` file.
     pub implementation: Option<[u8; 16]>,
 }
 
 impl Sources {
-    /// All files in these folders and all that are in them, and files that are named themselves.
+    /// All files in these directories, recursively, and files that are named themselves.
     pub fn within(places: &[PathBuf]) -> Sources {
         let mut files = Vec::new();
         for place in places {
@@ -42,8 +42,8 @@ impl Sources {
         Sources { files, places: places.to_owned() }
     }
 
-    /// Those of the modules that a program was linked from, as far as they are in these places. Of several with one
-    /// name, the one that fits, or the first.
+    /// The files of the modules that a program was linked from, as far as they are in these places. If there
+    /// are several for one module, the one with the right digest, or the first.
     pub fn of_modules(modules: &[LinkedModule], places: &[PathBuf]) -> Sources {
         let mut by_name: HashMap<String, Vec<PathBuf>> = HashMap::new();
         for file in Sources::within(places).files {
@@ -66,7 +66,7 @@ impl Sources {
         &self.files
     }
 
-    /// Adds those of a folder, without the folders in it; those that are there are not added again.
+    /// Adds the files of a directory, without its subdirectories and without duplicates.
     pub fn add_folder(&mut self, folder: &Path) {
         for file in entries(folder).into_iter().filter(|path| is_cmt(path)) {
             if !self.files.contains(&file) {
@@ -78,7 +78,7 @@ impl Sources {
     /// The version of the compiler that wrote them.
     ///
     /// # Errors
-    /// If there is none, or more than one.
+    /// If there is no version, or more than one.
     pub fn version(&self) -> Result<Version, Error> {
         let mut versions: BTreeMap<Version, usize> = BTreeMap::new();
         for version in self.files.iter().filter_map(|file| version_of(file)) {
@@ -93,8 +93,8 @@ impl Sources {
     }
 }
 
-/// Where a program was built: the `_build` that it is in or that is beside it or above it; otherwise its own folder, if that
-/// has `.cmt` files.
+/// Where a program was built: the `_build` directory that contains it, or that is beside or above it;
+/// otherwise its own directory, if that contains `.cmt` files.
 pub(crate) fn build_of(program: &Path) -> Option<PathBuf> {
     let program = fs::canonicalize(program).ok()?;
     let folders = program.ancestors().skip(1);
@@ -109,7 +109,7 @@ pub(crate) fn build_of(program: &Path) -> Option<PathBuf> {
     folders.take(FAR).map(|folder| folder.join("_build")).find(|build| build.is_dir())
 }
 
-/// Finds `.cmt` files. Links are not followed, so there is an end.
+/// Finds `.cmt` files. Links are not followed, so this terminates.
 fn search(folder: &Path, files: &mut Vec<PathBuf>) {
     let mut waiting = vec![folder.to_owned()];
     let mut left = MOST_FOLDERS;
@@ -129,7 +129,7 @@ fn search(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is in a folder, in order; nothing if it cannot be read.
+/// The sorted entries of a directory; none if it cannot be read.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -141,7 +141,8 @@ fn is_cmt(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "cmt")
 }
 
-/// The unit that a file is of: the compiler names files after units, except for the first letter.
+/// The compilation unit of a file: the compiler names files after units, except for the case of the first
+/// letter.
 fn unit_name(file: &Path) -> String {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut letters = name.chars();

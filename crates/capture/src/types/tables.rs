@@ -1,4 +1,4 @@
-//! Tables that are made for a program without being asked for, and kept for the next time.
+//! Tables that are made automatically for a program, and cached.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,17 +11,18 @@ use super::sources::build_of;
 use super::{Compiler, Error, LinkedModule, Sources, helper};
 use crate::cache::{self, Fingerprint};
 
-/// How many of a program's modules, without the standard library's, must be among the installed libraries if it is not where
-/// it was built, so that their types are worth the while: the compiler itself is such a program.
+/// If a program is not where it was built, the fraction of its modules, not counting the standard library,
+/// that must belong to installed libraries for their types to be worthwhile. The compiler itself is such a
+/// program.
 const WORTHWHILE: f64 = 0.9;
-/// The folder of tables in the user's cache directory.
+/// The directory of tables in the user's cache directory.
 const FOLDER: Option<&str> = Some("types");
 
-/// The table of a program that is still where it was built, or all of libraries, with the plugins that it loaded; made, or made before.
-/// None if nothing is known of its types.
+/// The table of a program that is still where it was built, or consists of installed libraries, with the
+/// plugins that it has loaded; made now or earlier. None if nothing is known about its types.
 ///
 /// # Errors
-/// If there is a build and no table can be made of it.
+/// If there is a build, but no table can be made of it.
 pub fn table_for(
     (program, plugins): (&Path, &[String]),
     version: Version,
@@ -74,7 +75,7 @@ fn libraries(compiler: &Compiler) -> PathBuf {
     above.unwrap_or(own).to_owned()
 }
 
-/// Tells builds apart: by their files, and when these were written.
+/// Distinguishes builds by their files, and by the modification times of these.
 fn print(compiler: &Compiler, sources: &Sources, linked: &[PathBuf]) -> u64 {
     let mut print = Fingerprint::new().with(helper::name(compiler).as_bytes());
     for file in sources.files().iter().chain(linked) {

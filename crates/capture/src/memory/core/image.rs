@@ -1,4 +1,4 @@
-//! Files of a core: the beginning of each, which says what it is, and what of it is mapped.
+//! Files that a core file refers to, and headers of ELF files.
 
 use std::fs::File;
 use std::io;
@@ -6,20 +6,20 @@ use std::os::unix::fs::FileExt;
 
 use crate::elf::{HEADER, MAGIC, PROGRAM_HEADER, Segment, word, word16, word32};
 
-/// No object has more of them; a core says otherwise how many it has.
+/// An upper bound for the number of segments; a core file stores larger numbers elsewhere.
 const MOST_SEGMENTS: usize = 1 << 20;
-/// What stands for "more than fit here".
+/// The number of segments that means "more than fit here" (PN_XNUM).
 const MANY: usize = 0xffff;
 
-/// Bytes that can be read at any place.
+/// Bytes that can be read at any offset.
 pub trait Bytes: Send + Sync {
-    /// Fills the buffer. False if not all of it is there.
+    /// Fills the buffer; returns false if some of the bytes do not exist.
     fn read(&self, at: u64, buffer: &mut [u8]) -> bool;
-    /// How many there are.
+    /// The number of bytes.
     fn length(&self) -> u64;
 }
 
-/// A file whose length does not change.
+/// A file whose length is not expected to change.
 #[derive(Debug)]
 pub struct Fixed {
     file: File,
@@ -58,7 +58,7 @@ impl Bytes for Vec<u8> {
     }
 }
 
-/// What an ELF file is for, the machine it is for, and its segments.
+/// The headers of an ELF file: its type, its machine, and its segments.
 pub struct Image {
     pub purpose: u16,
     pub machine: u16,
@@ -66,7 +66,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads headers; the error is what is wrong, in words.
+    /// Reads the headers; the error is a sentence.
     pub fn read(bytes: &dyn Bytes) -> Result<Image, &'static str> {
         let mut header = [0; HEADER];
         if !bytes.read(0, &mut header) {
@@ -81,7 +81,7 @@ impl Image {
         let at = word(&header, 32).ok_or(damaged)?;
         let count = match usize::from(short(56)?) {
             MANY => {
-                // Then the first section header says it.
+                // Then the number is in the first section header.
                 let section = word(&header, 40).ok_or(damaged)?;
                 let mut info = [0; 4];
                 let info_at = section.checked_add(44).ok_or(damaged)?;

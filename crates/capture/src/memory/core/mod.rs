@@ -1,8 +1,9 @@
-//! Memory of a core file: what the kernel leaves of a program that crashed, or gcore of one that runs.
+//! Memory of a core file: what the kernel leaves of a crashed program, or gcore of a running one.
 //!
-//! A core has what the program had written. What it only read, code above all, is in the files that were mapped; the
-//! list of those is in the core. They are taken from where they were, the executable from where the caller says,
-//! if they begin as the core says they began. Everything that is missing is told in [`Core::gaps`].
+//! A core file contains memory that the program has written. Memory that it only read, above all code, is in
+//! the mapped files; the core file lists those. They are taken from their paths, the executable from where
+//! the caller says, provided that they begin with the same bytes as they did in the core. Everything that is
+//! missing is listed in [`Core::gaps`].
 
 mod image;
 mod notes;
@@ -28,34 +29,34 @@ const EXECUTABLE: u32 = 1;
 const WRITABLE: u32 = 2;
 const READABLE: u32 = 4;
 const PAGE: usize = 4096;
-/// Where the kernel's own addresses begin: one page of it is in some cores.
+/// The start of the kernel's addresses: some core files contain one page there.
 const KERNEL: u64 = 1 << 47;
-/// Notes of more bytes are not read. A thread takes about three kilobytes.
+/// At most this many bytes of notes are read. A thread takes about three kilobytes.
 const LONGEST_NOTES: u64 = 256 << 20;
 /// More mapped files than the kernel allows mappings.
 const MOST_FILES: usize = 1 << 20;
-/// As many files as can be open at a time.
+/// How many files may be open at a time.
 const MOST_OPEN: usize = 500;
-/// Words about gaps are for people, who do not read more.
+/// The maximal number of gaps that are listed, since people read them.
 const MOST_GAPS: usize = 50;
 
-/// Memory of a core file.
+/// The memory of a core file.
 pub struct Core {
     core: Box<dyn Bytes>,
     files: Vec<Box<dyn Bytes>>,
     regions: Vec<Region>,
-    /// Where bytes are, in the order of addresses.
+    /// Where bytes are found, in order of addresses.
     pieces: Vec<Piece>,
     threads: Vec<Thread>,
     calls: Vec<Option<u64>>,
     pid: Option<u32>,
-    /// Bytes that the core file should have.
+    /// The size that the core file should have, in bytes.
     whole: u64,
     gaps: Vec<String>,
     executable: PathBuf,
 }
 
-/// A run of addresses, and where their bytes are.
+/// A range of addresses, and where its bytes are found.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     start: u64,
@@ -70,7 +71,7 @@ enum Source {
     File(usize),
 }
 
-/// Why a core cannot be used.
+/// Why a core file cannot be used.
 #[derive(Debug)]
 pub struct BadCore {
     /// The file that is wrong.
@@ -88,11 +89,11 @@ impl fmt::Display for BadCore {
 impl std::error::Error for BadCore {}
 
 impl Core {
-    /// Opens a core, and the executable that it is of.
+    /// Opens a core file, and the executable that it belongs to.
     ///
     /// # Errors
-    /// If one of them cannot be read, the first is no core of a program for x86-64, or the second is not the program
-    /// that it is of.
+    /// If one of them cannot be read, the first is not a core file of a program for x86-64, or the second is
+    /// not the executable that it belongs to.
     pub fn open(core: &Path, executable: &Path) -> Result<Core, BadCore> {
         let bad = |path: &Path, error: &dyn fmt::Display| BadCore {
             path: path.to_owned(),
@@ -103,7 +104,7 @@ impl Core {
         };
         let (bytes, program) = (open(core)?, open(executable)?);
         let find = |path: &Path| -> Option<Box<dyn Bytes>> {
-            // Opening a pipe would wait for its other end.
+            // Opening a pipe would block until its other end is opened.
             std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
             let file = File::open(path).and_then(Fixed::new).ok()?;
             Some(Box::new(file))
@@ -115,7 +116,7 @@ impl Core {
         Ok(read)
     }
 
-    /// Reads a core. `find` opens files that were mapped.
+    /// Reads a core file. `find` opens mapped files.
     ///
     /// # Errors
     /// As with [`Core::open`].
@@ -158,35 +159,35 @@ impl Core {
         Ok(found)
     }
 
-    /// What is missing, in words.
+    /// What is missing, as sentences.
     pub fn gaps(&self) -> &[String] {
         &self.gaps
     }
 
-    /// Threads and their registers, the one that crashed first.
+    /// The threads and their registers, starting with the thread that crashed.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// The system calls that threads were in.
+    /// The system call that each thread was in.
     pub fn calls(&self) -> &[Option<u64>] {
         &self.calls
     }
 
-    /// The number of the process, if the core says it.
+    /// The process id, if the core file contains it.
     pub fn pid(&self) -> Option<u32> {
-        // That of the only thread is that of the process.
+        // The id of a single thread is that of the process.
         let only = || self.threads.first().filter(|_| self.threads.len() == 1);
         self.pid.or_else(|| only().map(|thread| thread.id))
     }
 
-    /// That the end of the core file is missing, in words.
+    /// A sentence that the core file is truncated, if it is.
     pub fn cut(&self) -> Option<String> {
         let (there, whole) = (self.core.length(), self.whole);
         (there < whole).then(|| format!("the core file is cut: {there} of {whole} bytes are there"))
     }
 
-    /// Where to look for names.
+    /// Where to look for symbols.
     pub fn files(&self) -> Files {
         Files { others: vec![self.executable.clone()], ..Files::default() }
     }
@@ -199,7 +200,7 @@ impl Core {
 
     fn notes(&mut self, segments: &[Segment]) -> Notes {
         let mut notes = Notes::default();
-        // Segments that overlap say nothing more.
+        // Segments that overlap do not add anything.
         let mut room = LONGEST_NOTES.min(self.core.length());
         for segment in segments.iter().filter(|segment| segment.kind == kind::NOTE) {
             let there = self.core.length().saturating_sub(segment.offset);
@@ -218,7 +219,7 @@ impl Core {
         notes
     }
 
-    /// Takes over what the core has: regions, and the bytes that are in the core.
+    /// Takes over what the core file contains: regions and bytes.
     fn segments(&mut self, segments: &[Segment], notes: &mut Notes) {
         let mut loads: Vec<_> =
             segments.iter().filter(|segment| segment.kind == kind::LOAD).collect();
@@ -264,7 +265,7 @@ impl Core {
         }
     }
 
-    /// Takes what the core does not have from the files that were mapped.
+    /// Takes what the core file lacks from the mapped files.
     fn take_from_files(
         &mut self,
         executable: Box<dyn Bytes>,
@@ -277,7 +278,7 @@ impl Core {
             self.gap("which of its files is the executable");
         }
         let mut executable = Some(executable);
-        // Per file, where it begins in memory; and where it is, if it could be found and is the same.
+        // For each file, its start in memory; and its index, if it was found and is unchanged.
         let beginnings = notes.files.iter().filter(|mapped| mapped.offset == 0);
         let beginnings: BTreeMap<_, _> =
             beginnings.map(|mapped| (mapped.path.as_path(), mapped.range.start)).collect();
@@ -332,7 +333,7 @@ impl Core {
         self.pieces.extend(pieces);
         self.regions.extend(regions);
         self.pieces.sort_by_key(|piece| piece.start);
-        // Files of a damaged list may overlap; what comes first stays.
+        // In a damaged list files may overlap; the first one wins.
         let mut end = 0;
         self.pieces.retain_mut(|piece| {
             let skipped = end.max(piece.start) - piece.start;
@@ -349,7 +350,8 @@ impl Core {
         Ok(())
     }
 
-    /// Keeps a file, if it begins as the core says it did, or the core does not have its beginning.
+    /// Keeps a file if it begins with the same bytes as in the core file, or the core file does not contain
+    /// its beginning.
     fn checked(
         &mut self,
         path: &Path,
@@ -369,7 +371,7 @@ impl Core {
         Some(self.files.len() - 1)
     }
 
-    /// What of a mapped file is not in the core: the end of it, or all.
+    /// The part of a mapped file that is not in the core file: the end of it, or all.
     fn hole(&self, range: &std::ops::Range<u64>) -> Option<std::ops::Range<u64>> {
         if range.end > KERNEL {
             return None;
@@ -387,8 +389,8 @@ impl Core {
         (start < end).then_some(start..end)
     }
 
-    /// A mapping that the core leaves out, as gcore does if it was never written. Its rights are those of the file's
-    /// segments.
+    /// A mapping that the core file leaves out, as gcore does if it was never written. Its permissions are
+    /// those of the file's segment.
     fn left_out(&self, mapped: &Mapped, file: &dyn Bytes) -> Option<Region> {
         let start = mapped.range.start;
         let after = self.regions.partition_point(|region| region.range.start <= start);
@@ -415,7 +417,7 @@ impl Core {
         })
     }
 
-    /// Bytes of memory that no file had and the core does not have.
+    /// Bytes of anonymous memory that the core file does not contain.
     fn missing_anonymous(&self) -> u64 {
         let anonymous =
             self.regions.iter().filter(|region| region.file.is_none() && region.writable);
@@ -430,7 +432,7 @@ impl Core {
         bytes
     }
 
-    /// Reads what may be in several pieces that touch.
+    /// Reads bytes that may be in several adjacent pieces.
     fn read_from(&self, mut address: u64, mut buffer: &mut [u8]) -> bool {
         while !buffer.is_empty() {
             let after = self.pieces.partition_point(|piece| piece.start <= address);
@@ -471,10 +473,10 @@ impl fmt::Debug for Core {
     }
 }
 
-/// What is wrong with a core, or with the executable.
+/// An error in a core file or its executable.
 #[derive(Debug)]
 pub struct Wrong {
-    /// Whether the executable is.
+    /// Whether the error is in the executable.
     pub is_executable: bool,
     /// What is wrong.
     pub reason: String,
@@ -486,7 +488,7 @@ impl Wrong {
     }
 }
 
-/// The file that was mapped at an address. They stand in the order of addresses.
+/// The file that was mapped at an address. `files` is in order of addresses.
 fn at(files: &[Mapped], address: u64) -> Option<&Mapped> {
     let after = files.partition_point(|file| file.range.start <= address);
     files.get(after.checked_sub(1)?).filter(|file| file.range.contains(&address))

@@ -1,4 +1,4 @@
-//! Notes of a core file: what the kernel, or gcore, says of the process besides its memory.
+//! The notes of a core file: what the kernel, or gcore, records about the process besides its memory.
 
 use crate::elf::{word, word32};
 use std::ffi::OsStr;
@@ -13,34 +13,34 @@ const PROCESS: u32 = 3;
 const AUXILIARY: u32 = 6;
 const FILES: u32 = 0x4649_4c45;
 
-/// Words of `struct user_regs_struct`.
+/// Word offsets in `struct user_regs_struct`.
 const RIP: usize = 16;
 const RSP: usize = 19;
 const FS_BASE: usize = 21;
 const ORIG_RAX: usize = 15;
-/// Where a thread's number and registers are in its note, in bytes.
+/// Byte offsets of a thread's id and registers in its note.
 const THREAD_ID_AT: usize = 32;
 const REGISTERS_AT: usize = 112;
-/// Where the number of the process is in the note about it, in bytes.
+/// Byte offset of the process id in the process's note.
 const PROCESS_ID_AT: usize = 24;
 
-/// Entries of the auxiliary vector.
+/// Keys of the auxiliary vector.
 const PROGRAM_HEADERS: u64 = 3;
 
-/// What notes say.
+/// The contents of the notes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Threads, the one that crashed first.
+    /// Threads, starting with the one that crashed.
     pub threads: Vec<Thread>,
-    /// System calls that those threads are in.
+    /// The system calls that those threads are in.
     pub calls: Vec<Option<u64>>,
-    /// The number of the process.
+    /// The process id.
     pub pid: Option<u32>,
     /// Files that were mapped.
     pub files: Vec<Mapped>,
-    /// Where the executable's program headers were.
+    /// The address of the executable's program headers.
     pub program_headers: Option<u64>,
-    /// What was there and could not be read.
+    /// Notes that exist but cannot be read.
     pub damage: Vec<&'static str>,
 }
 
@@ -115,7 +115,8 @@ fn thread(content: &[u8]) -> Option<(Thread, Option<u64>)> {
     Some((thread, register(ORIG_RAX).filter(|call| call.cast_signed() >= 0)))
 }
 
-/// Count, unit of offsets, then start, end and offset of each, then their names.
+/// Parses the list of files: their number, the unit of offsets, then start, end and offset of each, followed
+/// by their names.
 fn files(content: &[u8]) -> Option<Vec<Mapped>> {
     let (count, unit) = (word(content, 0)?, word(content, 8)?);
     let count = usize::try_from(count).ok()?;
