@@ -1,12 +1,13 @@
-//! A small core file, built from its parts: a thread, two mapped files, an executable whose code was not dumped.
+//! A small core file, built from its parts: a thread, two mapped files, and an executable whose code was not
+//! dumped.
 
 const PAGE: u64 = 4096;
 /// Where the executable was loaded.
 pub const BASE: u64 = 0x5555_0000_0000;
-/// Memory of no file.
+/// The address of anonymous memory.
 pub const HEAP: u64 = 0x5556_0000_0000;
 
-/// The executable: headers that begin it, and a second page that the core leaves out.
+/// The executable: a page that begins with headers, and a second page that the core file leaves out.
 pub fn executable() -> Vec<u8> {
     let mut bytes = header(3, 2);
     bytes.extend(segment(1, 5, 0, 0, PAGE, PAGE));
@@ -16,7 +17,7 @@ pub fn executable() -> Vec<u8> {
     bytes
 }
 
-/// A core of it.
+/// A core file of it.
 pub fn core() -> Vec<u8> {
     let notes = [
         note(1, &thread()),
@@ -29,7 +30,7 @@ pub fn core() -> Vec<u8> {
     let data_at = (notes_at + length).next_multiple_of(PAGE);
     let mut bytes = header(4, 4);
     bytes.extend(segment(4, 0, notes_at, 0, length, 0));
-    // The beginning of the executable is dumped, the rest is not.
+    // The first page of the executable is dumped, the rest is not.
     bytes.extend(segment(1, 5, data_at, BASE, PAGE, PAGE));
     bytes.extend(segment(1, 5, data_at + PAGE, BASE + PAGE, 0, PAGE));
     bytes.extend(segment(1, 6, data_at + PAGE, HEAP, PAGE, PAGE));

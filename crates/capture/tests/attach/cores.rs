@@ -1,4 +1,4 @@
-//! Core files must give the same roots as the process they are of.
+//! Core files must give the same roots as the process that they come from.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use bactrian_fixtures::{Compiler, Variant, until_it_reads};
 use crate::running::Running;
 use crate::{core_file, programs};
 
-/// Where roots are, and their values.
+/// The slots of roots, and their values.
 fn found(memory: &dyn Memory, target: &Target) -> BTreeSet<(u64, u64)> {
     let found = roots::find(target, memory, None);
     let is_named = |place: Place| place != Place::Unknown;
@@ -35,7 +35,7 @@ fn of_core(core: &Path, executable: &Path) -> (Core, BTreeSet<(u64, u64)>) {
     (core, found)
 }
 
-/// Has the kernel dump a process, if it does so into a file here.
+/// Makes the kernel dump core, if it writes core files to the current directory.
 fn kernel_core(running: &mut Running, folder: &Path) -> Option<PathBuf> {
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
     if pattern.trim() != "core" {
@@ -74,7 +74,7 @@ fn check(name: &str, source: &str, compiler: Compiler, variant: Variant) {
     let memory = ProcessMemory::open(running.pid()).expect("its memory");
     let target = Target::find(&memory, &Files::of_process(running.pid())).expect("OCaml");
     let live = found(&memory, &target);
-    // Bytecode is run by a program of its own.
+    // Bytecode is run by a separate executable.
     let executable = fs::read_link(format!("/proc/{}/exe", running.pid())).expect("it runs");
     assert!(live.len() > 10, "{}", live.len());
     let mut cores = Vec::from_iter(gcore(running.pid(), folder.path()));
@@ -93,7 +93,7 @@ fn check(name: &str, source: &str, compiler: Compiler, variant: Variant) {
     }
 }
 
-/// A core that is cut at any place is read as far as it goes, and says so.
+/// A truncated core file is read as far as it goes, and reports the truncation.
 fn cut(core: &Path, executable: &Path, folder: &Path) {
     let length = fs::metadata(core).expect("there").len();
     let shorter = folder.join("cut.core");
@@ -148,7 +148,7 @@ fn what_was_not_dumped_comes_from_the_executable() {
     assert_eq!((core.pid(), core.cut()), (Some(76), None));
     assert_eq!(core.word(core_file::HEAP), Some(0x1111_1111_1111_1111));
     assert_eq!(core.word(core_file::BASE + 4096), Some(0xc3c3_c3c3_c3c3_c3c3));
-    // Over the border of both.
+    // Across the border of both.
     assert_eq!(core.word(core_file::BASE + 4092), Some(0xc3c3_c3c3_0000_0000));
     assert_eq!(core.word(core_file::HEAP + 4090), None);
     let mut other = core_file::executable();
@@ -157,11 +157,11 @@ fn what_was_not_dumped_comes_from_the_executable() {
     assert!(wrong.expect_err("another program").is_executable);
 }
 
-/// Whatever bytes a core has, reading it comes to an end.
+/// Whatever bytes a core file contains, reading it terminates.
 #[test]
 fn damaged_cores_do_no_harm() {
     let sound = core_file::core();
-    // Only headers and notes say anything.
+    // Only headers and notes are interpreted.
     let telling = sound.len() - 2 * 4096;
     let mut state = 1_u64;
     let mut random = |below: usize| {

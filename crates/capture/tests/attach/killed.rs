@@ -1,4 +1,4 @@
-//! Whoever freezes a program may be killed (SIGKILL) at any moment. The program must not notice.
+//! The tracer may be killed (SIGKILL) at any moment. The program must not notice.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,20 +11,20 @@ use bactrian_fixtures::{Compiler, Variant, whole_table};
 use crate::programs;
 use crate::running::Running;
 
-/// Tells [`freezes_what_it_is_told_to`] what to freeze.
+/// The variable that tells [`freezes_what_it_is_told_to`] which process to freeze.
 const TOLD: &str = "BACTRIAN_TEST_FREEZES";
-/// How long what is left of a killed process may take to go.
+/// How long the remains of a killed process may take to disappear.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the copy is held.
 const HELD: Duration = Duration::from_millis(3);
 
-/// How often each is killed. `BACTRIAN_TEST_KILLS` says otherwise.
+/// How often the tracer is killed for each program; `BACTRIAN_TEST_KILLS` overrides it.
 fn kills() -> u32 {
     let told = std::env::var("BACTRIAN_TEST_KILLS").ok().and_then(|number| number.parse().ok());
     told.unwrap_or(if whole_table() { 200 } else { 20 })
 }
 
-/// What is killed: this executable again, which does only this test.
+/// The process that is killed: this executable again, running only this test.
 #[test]
 fn freezes_what_it_is_told_to() {
     let Some(pid) = std::env::var(TOLD).ok().and_then(|pid| pid.parse().ok()) else { return };
@@ -40,14 +40,15 @@ fn freezer(pid: u32) -> Command {
     command
 }
 
-/// A line of what the kernel says of a process.
+/// A field of a process's status file.
 fn status(pid: u32, name: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// Starts a freezer and waits until it traces the program: since when, if it does before it ends.
+/// Starts a tracer and waits until it traces the program; also returns the time when it began, if it did
+/// before it ended.
 fn begin(pid: u32) -> (std::process::Child, Option<Instant>) {
     let mut child = freezer(pid).spawn().expect("it starts");
     let until = Instant::now() + PATIENCE;
@@ -62,7 +63,7 @@ fn begin(pid: u32) -> (std::process::Child, Option<Instant>) {
     (child, None)
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !holds() {
@@ -71,7 +72,8 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Copies of a program that live, whoever has them. They have its arguments, which no other program has.
+/// The number of live copies of a program, whoever their parent is. They have its arguments, which no other
+/// program has.
 fn copies(pid: u32) -> usize {
     let arguments = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let own = arguments(pid);
@@ -80,13 +82,13 @@ fn copies(pid: u32) -> usize {
     numbers.filter(|&other| other != pid && arguments(other) == own).count()
 }
 
-/// Kills freezers of a program, and lets it come to its end.
+/// Kills tracers of a program, and lets the program run to its end.
 fn check(name: &str, source: &str, compiler: Compiler, expected: (&str, i32)) {
     let mut running = Running::start(name, source, compiler, Variant::Plain);
     let pid = running.pid();
     let mask = status(pid, "SigBlk");
     let code = running.code();
-    // How long it takes to freeze it and let it go.
+    // How long it takes to freeze the program and release it.
     let mut widths: Vec<_> = (0..3)
         .map(|_| {
             let (mut child, began) = begin(pid);
@@ -99,7 +101,7 @@ fn check(name: &str, source: &str, compiler: Compiler, expected: (&str, i32)) {
     let (mut killed, mut late) = (0, 0);
     for round in 0..kills() {
         let (mut child, began) = begin(pid);
-        // Evenly over the time, in no order.
+        // Evenly distributed over that time, in no particular order.
         let part = (f64::from(round) * 0.618_033_988_749_895).fract();
         if let Some(began) = began {
             let moment = began + width.mul_f64(part);

@@ -1,4 +1,4 @@
-//! Freezing programs that were not started under the agent: they must come out of it as they went in.
+//! Freezing programs that were not started under the agent: they must come out of it unchanged.
 
 mod core_file;
 mod cores;
@@ -14,13 +14,13 @@ use bactrian_capture::heap::roots::{self, Place};
 use bactrian_fixtures::{Compiler, Variant, whole_table};
 use running::Running;
 
-/// How often each program is frozen. Each time it is somewhere else; the quick set tries half as many.
+/// How often each program is frozen, each time at another point; the quick set does half as many.
 fn times() -> usize {
     if whole_table() { 20 } else { 10 }
 }
 
-/// Freezes a running program many times, each time checking that nothing of it is left; then ends it and compares what
-/// it says.
+/// Freezes a running program many times, and checks each time that no trace of it is left; then ends the
+/// program and compares its output.
 fn check(name: &str, source: &str, compiler: Compiler, variant: Variant, expected: (&str, i32)) {
     let mut running = Running::start(name, source, compiler, variant);
     let pid = running.pid();
@@ -129,7 +129,7 @@ fn a_loop_that_allocates_nothing() {
     if Compiler::OCaml4.version() >= (4, 13) {
         return check_all("computing", programs::COMPUTING, ("true\n", 0));
     }
-    // Such loops did not poll.
+    // Before that version such loops do not poll.
     let source = programs::COMPUTING;
     let running = Running::start("computing", source, Compiler::OCaml4, Variant::Plain);
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
@@ -145,7 +145,7 @@ fn c_that_computes_is_waited_for_and_left_as_it_was() {
         let mut running =
             Running::start("in_c", programs::COMPUTING_IN_C, compiler, Variant::Plain);
         let code = running.code();
-        // It begins to compute after it said that it is ready.
+        // It starts to compute after it has printed that it is ready.
         std::thread::sleep(Duration::from_millis(100));
         let refusal = freeze(running.pid(), options).expect_err("it does not poll");
         assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
@@ -224,7 +224,7 @@ fn what_cannot_be_frozen_is_refused_with_words() {
     words(u32::MAX / 2, Cause::Gone, "there is no process");
     words(0, Cause::Gone, "there is no process");
     let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
-    // It becomes `sleep` a moment after it was started.
+    // It calls exec for `sleep` a moment after it was started.
     std::thread::sleep(Duration::from_millis(200));
     words(other.id(), Cause::Unknown, "no OCaml runtime");
     other.kill().expect("killed");

@@ -13,7 +13,7 @@ use crate::running::{Running, compile, descendants};
 const TIMES: usize = 5;
 const COMPILERS: [Compiler; 2] = [Compiler::OCaml4, Compiler::OCaml5];
 
-/// A command that runs another in a namespace of its own, if we may.
+/// A command that runs another one in its own PID namespace, if we are permitted to.
 fn in_namespace() -> Option<Command> {
     let command = || {
         let mut command = Command::new("unshare");
@@ -27,8 +27,8 @@ fn in_namespace() -> Option<Command> {
     is_allowed.then(command)
 }
 
-/// Freezes a program several times: it has no children that it did not start, nor has the first process of its
-/// namespace.
+/// Freezes a program several times: neither it nor the first process of its namespace may have children that
+/// it did not start.
 fn check(mut running: Running, first: Option<u32>, what: &str) {
     let pid = running.pid();
     for _ in 0..TIMES {
@@ -38,7 +38,7 @@ fn check(mut running: Running, first: Option<u32>, what: &str) {
         drop(frozen);
         assert_eq!(running.zombies(), 0, "{what}: its copy is gone");
         if let Some(first) = first {
-            // Adopted, and reaped when it gets to it.
+            // Adopted by it, and reaped when it gets to that.
             let until = Instant::now() + Duration::from_secs(10);
             while descendants(first) != [first, pid] {
                 assert!(Instant::now() < until, "{what}: {:?}", descendants(first));
@@ -65,7 +65,7 @@ fn a_copy_in_a_namespace_is_reaped_by_its_first_process() {
     for compiler in COMPILERS {
         let Some(mut command) = in_namespace() else { return };
         let program = compiled("allocating", programs::ALLOCATING, compiler);
-        // The shell stays, to be that process.
+        // The shell stays, as the first process of the namespace.
         let command = command.args(["sh", "-c", "\"$0\" \"$1\"; exit $?"]).arg(&program);
         let running = Running::start_by(command, &program);
         let first = parent(&running);
@@ -91,7 +91,7 @@ fn a_program_that_adopts_orphans_has_no_child_but_its_own() {
         let program: &Path = &compiled("adopting", &source, compiler);
         let running = Running::start_by(&mut Command::new(program), program);
         check(running, None, &format!("{compiler:?}"));
-        // Its numbers are not ours there.
+        // In a namespace, its process ids differ from ours.
         let Some(mut command) = in_namespace() else { return };
         let running = Running::start_by(command.args(shell).arg(program), program);
         check(running, None, &format!("{compiler:?} in a namespace"));

@@ -1,7 +1,7 @@
-//! Small programs to attach to. Each says `ready`, goes on until its standard input ends or a file appears whose
-//! name is its argument, and then says whether everything was as it should.
+//! Small programs to attach to. Each prints `ready`, runs until its standard input ends or the file named by
+//! its argument appears, and then prints whether everything was as it should be.
 
-/// Waits in a system call, on standard input, with some data.
+/// Blocks in a system call, on standard input, with some data.
 pub const READING: &str = r#"
 let kept = ref []
 let () =
@@ -14,7 +14,7 @@ let () =
   exit 3
 "#;
 
-/// Allocates all the time, and checks what it has.
+/// Allocates all the time, and checks its data.
 pub const ALLOCATING: &str = r#"
 let kept = Array.make 1000 []
 let rec make n = if n = 0 then [] else n :: make (n - 1)
@@ -43,7 +43,7 @@ let () =
   Printf.printf "%b\n" (!x >= 0)
 "#;
 
-/// Runs a loop in C, which never looks whether there is something else to do.
+/// Runs a loop in C, which never polls.
 pub const COMPUTING_IN_C: &str = r#"
 external compute : string -> unit = "compute"
 let () =
@@ -52,7 +52,8 @@ let () =
   print_endline "done"
 "#;
 
-/// Waits with something in every register, below its stack, and with an unusual way of rounding; compares afterwards.
+/// Waits with a value in every register, below its stack, and with an unusual rounding mode; compares
+/// afterwards.
 pub const REGISTERS: &str = r#"
 external hold_registers : string -> bool = "hold_registers"
 let () =
@@ -60,7 +61,7 @@ let () =
   Printf.printf "%b\n" (hold_registers Sys.argv.(1))
 "#;
 
-/// The C of programs. `compute` stays out of the kernel between looks for the file.
+/// The C code of programs. `compute` stays out of the kernel between its checks for the file.
 pub const C: &str = r#"
 #include <poll.h>
 #include <string.h>
@@ -121,7 +122,8 @@ value adopt_orphans(value unit)
 }
 "#;
 
-/// Waits in C that OCaml calls without noting where its stack is, right after it allocated deeper in the stack.
+/// Waits in C code that OCaml calls without saving its stack pointer, right after it allocated deeper in the
+/// stack.
 pub const WAITING_UNNOTED: &str = r#"
 external wait_unnoted : string -> unit = "wait_unnoted" [@@noalloc]
 let rec build n acc = if n = 0 then acc else build (n - 1) (string_of_int n :: acc)
@@ -135,7 +137,7 @@ let () =
   Printf.printf "%d\n" (Sys.opaque_identity (deep 50000))
 "#;
 
-/// Holds a list and waits, while another thread, which ran last, has ended.
+/// Holds a list and waits, after another thread, which ran last, has ended.
 pub const THREAD_ENDED: &str = r#"
 let[@inline never] hold list =
   ignore (Thread.create (fun () -> Thread.delay 0.1) ());
@@ -145,7 +147,7 @@ let[@inline never] hold list =
 let () = Printf.printf "%d\n" (hold (Sys.opaque_identity (List.init 5000 string_of_int)))
 "#;
 
-/// Sleeps, selects and waits for time to pass; each must last as long as it was told to.
+/// Sleeps, selects and waits for timeouts; each must last as long as requested.
 pub const SLEEPING: &str = r#"
 let () =
   print_endline "ready";
@@ -195,7 +197,7 @@ let () =
   Printf.printf "%b %b %b\n" !good (!shared > 0) (!ticks > 0)
 "#;
 
-/// Children all the time, each waited for; none may come that the program did not start.
+/// Forks all the time and waits for each child; no child may appear that the program did not start.
 pub const FORKING: &str = r#"
 let children = ref 0
 (* OCaml 4.11 has no Unix._exit. *)
@@ -229,7 +231,7 @@ external adopt_orphans : unit -> unit = "adopt_orphans"
 let () = adopt_orphans ()
 "#;
 
-/// Has so much that copying it takes a while; allocates all the time, and checks what it has.
+/// Has so much memory that copying it takes a while; allocates all the time, and checks its data.
 pub const LARGE: &str = r#"
 let large = Array.init 1500 (fun i -> Bytes.make 100_000 (Char.chr (i land 255)))
 let kept = Array.make 1000 []
@@ -283,7 +285,7 @@ let () =
   List.iter (fun domain -> Printf.printf "%b\n" (Domain.join domain)) domains
 "#;
 
-/// Domains of which the first waits, others compute or wait.
+/// Domains: the first one waits, others compute or wait.
 pub const WAITING_DOMAINS: &str = r#"
 let stop = Atomic.make false
 let () =

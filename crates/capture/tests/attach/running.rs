@@ -1,4 +1,4 @@
-//! Programs that run while tests look at them.
+//! Programs that run while tests examine them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,15 +10,15 @@ use bactrian_capture::memory::{Memory, ProcessMemory};
 use bactrian_fixtures::{Compiler, Recipe, Variant};
 use tempfile::TempDir;
 
-/// A program that runs.
+/// A running program.
 pub struct Running {
     child: Child,
-    /// The program, which another may have started for us.
+    /// The process id of the program, which another may have started for us.
     pid: u32,
     output: BufReader<ChildStdout>,
-    /// Where the file appears that ends it.
+    /// The directory where a file appears that ends the program.
     stop: TempDir,
-    /// First instructions of functions of its runtime.
+    /// The first instructions of functions of its runtime.
     places: Vec<u64>,
 }
 
@@ -28,7 +28,7 @@ impl Running {
         Running::start_in(name, source, compiler, variant, Path::new("."))
     }
 
-    /// The same in a folder.
+    /// The same in a directory.
     pub fn start_in(
         name: &str,
         source: &str,
@@ -40,8 +40,8 @@ impl Running {
         Running::start_by(Command::new(&program).current_dir(folder), &program)
     }
 
-    /// Starts a compiled program by a command, which may be that of another that starts it. What is missing is the
-    /// program's argument.
+    /// Starts a compiled program through a command, which may be another program that starts it. The
+    /// program's argument is appended.
     pub fn start_by(command: &mut Command, program: &Path) -> Running {
         let stop = tempfile::tempdir().expect("a folder");
         let mut child = command
@@ -73,41 +73,41 @@ impl Running {
         self.pid
     }
 
-    /// The code that breaks are set in.
+    /// The code in which jumps are set.
     pub fn code(&self) -> Vec<u64> {
         let memory = ProcessMemory::open(self.pid()).expect("its memory");
         self.places.iter().map(|&place| memory.word(place).expect("code")).collect()
     }
 
-    /// Its children that have ended and were not waited for, by it or the kernel, and were made by us.
+    /// The number of zombies among its children that are copies made by us.
     pub fn zombies(&self) -> usize {
-        // A copy has no exit signal: the last but some fields.
+        // A copy has no exit signal, which is a field near the end.
         let is_copy = |fields: &[String]| fields.get(35).is_some_and(|field| field == "0");
         let children = processes().into_iter().filter(|(_, parent, _)| *parent == self.pid());
         children.filter(|(.., fields)| is_copy(fields)).count()
     }
 
-    /// The state of its first thread, as one letter and a word.
+    /// The state of its main thread, as one letter and a word.
     pub fn state(&self) -> String {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("there");
         let state = status.lines().find_map(|line| line.strip_prefix("State:"));
         state.expect("a state").trim().to_owned()
     }
 
-    /// It has not ended.
+    /// Asserts that it has not ended.
     pub fn is_there(&mut self) {
         let ended = self.child.try_wait().expect("a child");
         assert!(ended.is_none(), "it ended: {ended:?}");
     }
 
-    /// Has it end by a signal that dumps core.
+    /// Ends it by a signal that dumps core.
     pub fn abort(&mut self) {
         let status = Command::new("kill").arg("-ABRT").arg(self.pid().to_string()).status();
         assert!(status.expect("kill").success());
         self.child.wait().expect("a child");
     }
 
-    /// Says a line to it, and gives the line that it answers with.
+    /// Sends it a line; returns the line that it answers.
     #[allow(dead_code, reason = "not every test speaks with its programs")]
     pub fn ask(&mut self, line: &str) -> String {
         let input = self.child.stdin.as_mut().expect("a pipe");
@@ -117,7 +117,7 @@ impl Running {
         answer.trim().to_owned()
     }
 
-    /// Lets it end: what it says, and its exit status.
+    /// Lets it end; returns its output and its exit status.
     pub fn finish(mut self) -> (String, i32) {
         fs::write(self.stop.path().join("stop"), "").expect("room");
         drop(self.child.stdin.take());
@@ -128,7 +128,7 @@ impl Running {
     }
 }
 
-/// All processes: number, parent, and what the kernel says of each from its state on.
+/// All processes: id, parent, and the fields of its stat file from the state on.
 fn processes() -> Vec<(u32, u32, Vec<String>)> {
     let folder = fs::read_dir("/proc").expect("/proc").flatten();
     let look = |entry: fs::DirEntry| {
@@ -140,7 +140,7 @@ fn processes() -> Vec<(u32, u32, Vec<String>)> {
     folder.filter_map(look).collect()
 }
 
-/// Processes that a process has started, with it.
+/// A process and its descendants.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let all = processes();
     let mut found = vec![pid];
@@ -156,7 +156,7 @@ pub fn descendants(pid: u32) -> Vec<u32> {
 fn is_program(pid: u32, program: &Path) -> bool {
     let mapped = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let runs = fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|file| file == program);
-    // Bytecode is run by another.
+    // Bytecode is run by another executable.
     runs || mapped.split('\0').take(2).any(|word| Path::new(word) == program)
 }
 

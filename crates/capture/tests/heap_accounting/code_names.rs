@@ -12,7 +12,7 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program, stripped};
 
 use crate::programs::Waiting;
 
-/// All functions of the module that have a name of their own, and their lines.
+/// All functions of the module that are named, with their lines.
 fn named(functions: impl Iterator<Item = Function>) -> BTreeMap<String, u32> {
     let of_module = functions.filter(|function| function.kind == Kind::OCaml);
     let of_module = of_module.filter(|function| function.name.starts_with("Heap_names"));
@@ -43,11 +43,12 @@ fn native_functions_have_the_names_of_the_source() {
             for (name, line) in LINES {
                 assert_eq!(found.get(name), Some(&line), "{compiler:?}: {name} in {found:?}");
             }
-            // It only calls in the end, and so leaves no place to return to.
+            // It only makes tail calls, and so has no return address.
             let tail = symbols.all().iter().find(|found| symbols.name(found).contains("tail"));
             let tail = names.function(tail.expect("a function").address);
             assert_eq!((tail.file.as_deref(), tail.line), (Some("heap_names.ml"), 0));
-            // The middle of a function is that function; what C made has C's name, what has none has its address.
+            // An address in the middle of a function belongs to that function; C functions have their C
+            // names, and code without a symbol has its address.
             let two = program.target.global("caml_alloc_string").expect("exported");
             let of_c = names.function(two + 1);
             assert_eq!(

@@ -15,7 +15,7 @@ fn fields(program: &Waiting, block: u64) -> Vec<u64> {
     (0..words).map(|index| word(block + 8 * index)).collect()
 }
 
-/// The members of a list.
+/// The elements of a list.
 fn members(program: &Waiting, mut list: u64) -> Vec<u64> {
     let mut found = Vec::new();
     while list & 1 == 0 {
@@ -54,7 +54,7 @@ fn bigarrays_and_channels_hold_what_they_were_made_with() {
             assert_eq!(look(block), (identifier.to_owned(), External::default()));
         }
 
-        // What shares memory counts once, for the lowest block.
+        // Shared memory counts once, for the lowest block.
         let sharing = [vec![matrix], members(&program, rows), vec![large, part, shaped]].concat();
         let mut shares = Shares::default();
         for block in &sharing {

@@ -1,4 +1,4 @@
-//! What programs count of themselves is what is counted from outside; what they call things is what we call them.
+//! What we count from outside is what programs count themselves, and our names are theirs.
 
 mod code_names;
 mod custom_blocks;
@@ -29,7 +29,7 @@ fn chunks_are_what_gc_stat_says() {
         assert_eq!((found.words, found.parts), (said("heap_words"), said("heap_chunks")));
         assert_eq!(found.live.words, said("live_words"));
         assert_eq!(found.live.blocks, said("live_blocks"));
-        // Gc.stat counts what is known to be dead as free.
+        // Gc.stat counts blocks that are known to be dead as free.
         assert_eq!(found.free.words + found.dead.words, said("free_words"));
         assert_eq!(found.free.blocks + found.dead.blocks, said("free_blocks"));
         assert_eq!(found.fragments, said("fragments"));
@@ -37,7 +37,7 @@ fn chunks_are_what_gc_stat_says() {
         let sum = found.live.words + found.dead.words + found.free.words + found.fragments;
         assert_eq!(sum, found.words);
         assert_eq!(by_size(&found), (found.live.words + found.dead.words, found.free.words));
-        // OCaml 4.11 takes other slices, and comes to no such moment.
+        // OCaml 4.11 has other slices, and does not get into that state.
         let is_there = moment == "sweeping" && Compiler::OCaml4.version() >= (4, 12);
         assert_eq!(found.dead.blocks > 0, is_there, "the moment is the one that is meant");
         if moment == "collected" {
@@ -46,7 +46,7 @@ fn chunks_are_what_gc_stat_says() {
     }
 }
 
-/// Words that are used and free, added up by size.
+/// Used and free words, summed over the sizes.
 fn by_size(found: &spaces::HeapUse) -> (u64, u64) {
     for (most, size) in &found.sizes {
         for tally in [size.used, size.free] {
@@ -67,7 +67,7 @@ fn pools_are_what_gc_stat_says() {
         let said = |name| program.said(name);
         assert_eq!(found.gaps, [""; 0]);
         assert_eq!(found.words, said("heap_words"));
-        // Gc.stat counts as live what it has not swept, and the words that describe large blocks.
+        // Gc.stat counts as live what is not swept yet, and the descriptors of large blocks.
         let large_heads = 2 * found.large.blocks;
         assert_eq!(found.live.words + found.dead.words + large_heads, said("live_words"));
         assert_eq!(found.live.blocks + found.dead.blocks, said("live_blocks"));
@@ -132,7 +132,7 @@ fn every_resident_byte_is_in_one_line() {
         let program = program("heap_bigarrays", compiler, Variant::Plain);
         let program = Waiting::start(&program, &[]);
         let folder = PathBuf::from(format!("/proc/{}", program.pid()));
-        // Before anything is read, which touches pages.
+        // Taken before anything is read, since reading touches pages.
         let observed = Observed::take(&folder).expect("its mappings");
         let smaps = fs::read_to_string(folder.join("smaps")).expect("its mappings");
         let domains = program.domains();
@@ -170,7 +170,7 @@ fn every_resident_byte_is_in_one_line() {
     }
 }
 
-/// Domains that run, and one that has ended and left its heap.
+/// Running domains, and one that has ended and left its heap behind.
 #[test]
 fn heaps_of_all_domains_are_counted_whether_they_run_or_not() {
     let program = program("heap_domains", Compiler::OCaml5, Variant::Plain);
@@ -183,7 +183,7 @@ fn heaps_of_all_domains_are_counted_whether_they_run_or_not() {
         assert_eq!((found.gaps, numbers.gaps.clone()), (vec![], vec![]));
         let number = |name: &str| numbers.get(name).expect(name).whole();
         assert_eq!(number("domains"), 4);
-        // The runtime's own count, kept where blocks are allocated and swept.
+        // The runtime's own count, which it maintains when it allocates and sweeps.
         assert_eq!(found.words, number("heap_words"));
         assert_eq!(
             found.live.words + found.dead.words - found.large.words,
@@ -193,7 +193,7 @@ fn heaps_of_all_domains_are_counted_whether_they_run_or_not() {
         assert_eq!(found.live.blocks + found.dead.blocks, blocks);
         assert_eq!(found.large.words + 2 * found.large.blocks, number("large_words"));
         assert_eq!(found.fragments - 2 * found.large.blocks, number("pool_fragment_words"));
-        // Each domain's own numbers follow.
+        // The numbers of each domain follow.
         let own: u64 = (0..4).map(|id| number(&format!("domain {id}: pool_words"))).sum();
         assert!(own > 0 && own <= number("pool_words"));
     }

@@ -1,4 +1,4 @@
-//! Programs that wait while they are looked at.
+//! Programs that wait while they are examined.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use bactrian_fixtures::until_it_reads;
 /// A program that waits.
 pub struct Waiting {
     child: Child,
-    /// What it said of itself.
+    /// What it has reported about itself.
     pub said: HashMap<String, u64>,
     pub memory: ProcessMemory,
     pub target: Target,
@@ -31,7 +31,7 @@ impl Waiting {
             if line == "ready" {
                 break;
             }
-            // The last word is a number; of `live BLOCKS WORDS` the first two are a name.
+            // The last word is a number; in `live BLOCKS WORDS` the first two are the name.
             let (name, number) = line.rsplit_once(' ').expect("a name and a number");
             said.insert(name.to_owned(), number.parse().expect("a number"));
         }

@@ -1,4 +1,4 @@
-//! Programs that are watched while they run: what is told of them is what they know themselves.
+//! Programs that are watched while they run: what we report is what they know themselves.
 
 mod programs;
 mod ring_file;
@@ -21,10 +21,10 @@ use bactrian_capture::live::{Numbers, Wanted, Watch};
 use bactrian_fixtures::{Compiler, Variant};
 use running::{Running, compile};
 
-/// Machines are loaded: nothing here takes as long.
+/// Machines are loaded, but nothing here takes this long.
 const TOO_LONG: Duration = Duration::from_secs(180);
 
-/// Where a program's output goes, and what ends it: it must not outlive a test that fails.
+/// The directory of a program's output, which also ends the program: it must not outlive a test that fails.
 struct Folder {
     files: tempfile::TempDir,
     pid: u32,
@@ -38,7 +38,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // It has ended already where all is well.
+        // If all is well it has ended already.
         let _ = fs::write(self.path().join("stop"), "");
         if std::thread::panicking() {
             let _ = std::process::Command::new("kill").arg(self.pid.to_string()).status();
@@ -46,7 +46,7 @@ impl Drop for Folder {
     }
 }
 
-/// Starts a program that is watched from its beginning, with its output in a file.
+/// Starts a program that is watched from its start, with its output in a file.
 fn launch(name: &str, source: &str, compiler: Compiler, variant: Variant) -> (Watch, Folder) {
     launch_at(name, source, compiler, variant, 1e-3)
 }
@@ -80,7 +80,7 @@ fn launch_at(
     (watch, Folder { files: folder, pid })
 }
 
-/// Polls until something is so.
+/// Polls until a condition holds.
 fn until(watch: &mut Watch, what: &str, mut is_so: impl FnMut(&Numbers) -> bool) -> Numbers {
     let start = Instant::now();
     loop {
@@ -93,7 +93,7 @@ fn until(watch: &mut Watch, what: &str, mut is_so: impl FnMut(&Numbers) -> bool)
     }
 }
 
-/// What a program says of itself, in bytes where the collector counts words.
+/// Parses what a program reports about itself, converting words to bytes.
 fn said(line: &str) -> Collector {
     let numbers: Vec<u64> = line.split(' ').map(|n| n.parse().expect("a number")).collect();
     let [minor, major, promoted, heap, live, minors, majors, compactions] = numbers[..] else {
@@ -123,11 +123,11 @@ fn counters_are_right(compiler: Compiler, variant: Variant) {
         let said = said(&running.ask(work));
         let told = watch.poll().collector.clone().expect("OCaml that is known");
         let what = format!("{compiler:?} {variant:?} {work}: {told:?} but {said:?}");
-        // What it says of itself, and how it says it, is allocated after it counted.
+        // The program allocates for its report after it has read the counters.
         assert!(is_near(told.allocated, said.allocated, 100 << 10), "{what}");
         assert!(is_near(told.promoted, said.promoted, 100 << 10), "{what}");
         assert!(is_near(told.heap, said.heap, 0), "{what}");
-        // Single free words are in no list of free blocks.
+        // Single free words are not in any free list.
         assert!(is_near(told.live, said.live, said.heap / 50), "{what}");
         assert!(is_near(told.minor_collections, said.minor_collections, 0), "{what}");
         assert!(is_near(told.major_collections, said.major_collections, 0), "{what}");
@@ -140,7 +140,7 @@ fn counters_are_right(compiler: Compiler, variant: Variant) {
     assert_eq!(numbers.ended, None);
     assert_eq!(running.finish(), (String::new(), 0));
     assert!(watch.poll().ended.is_some_and(|end| end.status.is_none()));
-    // What was known last stays.
+    // The last known numbers stay.
     assert!(watch.poll().collector.is_ok());
 }
 
@@ -212,10 +212,10 @@ fn pauses_of_ocaml_5_are_told() {
     let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
     let now = until(&mut watch, "collections", |now| minors(now) > 200);
     let pauses = now.pauses.clone().expect("it writes runtime_events");
-    // Each is a pause, but for those between the counters and the rings.
+    // Each minor collection is a pause, except those between reading the counters and the rings.
     assert!(pauses.times.count() + 20 > minors(&now) && pauses.lost_events == 0, "{now:?}");
     assert!(pauses.times.percentile(50.0) > 0 && pauses.times.max() < 1 << 40);
-    // The file of the rings is long, and not counted as the program's memory.
+    // The file of the rings is long, and must not count as the program's memory.
     let maps = fs::read_to_string(format!("/proc/{}/maps", watch.pid())).expect("it runs");
     let ring = maps.lines().find(|line| line.ends_with(".events")).expect("a ring");
     let ring = std::path::PathBuf::from(&ring[ring.find('/').expect("a path")..]);
@@ -237,12 +237,12 @@ fn events_that_were_written_over_are_counted() {
         launch("collecting", programs::COLLECTING, Compiler::OCaml5, Variant::Plain);
     let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
     let before = until(&mut watch, "its rings", |now| now.pauses.is_ok());
-    // Somebody else waits, and we do not look.
+    // Another observer polls, and we do not.
     let mut other = Watch::attach(watch.pid()).expect("it runs");
     until(&mut other, "collections", |now| minors(now) > minors(&before) + 20_000);
     let pauses = |now: &Numbers| now.pauses.clone().expect("they are there");
     assert!(pauses(watch.poll()).lost_events > 1000);
-    // What was not written over is told, and no pause spans what was.
+    // What was not overwritten is reported, and no pause spans what was.
     let now = until(&mut watch, "pauses", |now| pauses(now).times.count() > 100);
     assert!(pauses(&now).times.sum() < now.age, "{now:?}");
     fs::write(folder.path().join("stop"), "").expect("room");
@@ -272,7 +272,7 @@ fn children_do_not_write_to_the_page() {
     let (mut watch, folder) =
         launch("forking", programs::FORKING, Compiler::OCaml4, Variant::Plain);
     let count = |now: &Numbers| now.pauses.as_ref().map_or(0, |pauses| pauses.times.count());
-    // Its child collects as long as it waits.
+    // Its child runs collections as long as the program waits.
     until(&mut watch, "its child", |_| folder.path().join("stop.child").exists());
     let before = count(watch.poll());
     until(&mut watch, "the child's end", |_| folder.path().join("stop.ended").exists());
@@ -288,7 +288,7 @@ fn sampling_is_switched() {
         let sampled = |now: &Numbers| now.sampled.as_ref().map_or(0, |sampled| sampled.allocations);
         until(&mut watch, "samples", |now| sampled(now) > 1000);
         watch.set_sampling(false).expect("the agent is there");
-        // What was sampled before is written first; then there is nothing more.
+        // What was sampled before is written first; then nothing more arrives.
         let mut last = (sampled(watch.poll()), Instant::now());
         until(&mut watch, "silence", |now| {
             if sampled(now) != last.0 {
@@ -320,7 +320,7 @@ fn site(numbers: &Numbers, part: &str) -> Option<bactrian_live::Site> {
 
 #[test]
 fn places_that_allocate_are_told() {
-    // All at once: a rate takes ten seconds to fall as far as is waited for.
+    // All at the same time: a rate takes ten seconds to fall as far as the test waits for.
     std::thread::scope(|scope| {
         for (compiler, variant) in [
             (Compiler::OCaml4, Variant::Plain),
@@ -334,7 +334,7 @@ fn places_that_allocate_are_told() {
 
 fn check_places(compiler: Compiler, variant: Variant) {
     let (mut watch, folder) = launch("placing", programs::PLACING, compiler, variant);
-    // It keeps 20,000 lists of 10 cells, in one place, and drops as many in another.
+    // It keeps 20,000 lists of 10 cells from one site, and drops as many from another.
     let kept = 20_000.0 * 10.0 * 24.0;
     let is_near = |site: Option<bactrian_live::Site>| {
         site.is_some_and(|site| site.live > 0.8 * kept && site.live < 1.2 * kept)
@@ -345,9 +345,9 @@ fn check_places(compiler: Compiler, variant: Variant) {
     });
     let dropped = site(&now, "Placing.dropped").expect("just so");
     assert!(dropped.name.contains("placing.ml:"), "{dropped:?}");
-    // The library's functions that they call are not meant.
+    // The library functions that they call are not the sites.
     assert!(site(&now, "Stdlib").is_none_or(|site| site.live < kept / 10.0), "{now:?}");
-    // It does not allocate there any more.
+    // It no longer allocates there.
     until(&mut watch, "a rate that ends", |now| {
         site(now, "Placing.kept").is_some_and(|site| site.rate < 1e4 && site.live > 0.8 * kept)
     });
@@ -373,7 +373,7 @@ fn a_trace_that_nobody_keeps_takes_little_room() {
     let rights = fs::metadata(trace.parent().expect("a folder")).expect("it is there").mode();
     assert_eq!(rights & 0o077, 0, "nobody else may look");
     fs::write(folder.path().join("stop"), "").expect("room");
-    // All of it is read by then, however much faster it was written, and what was read takes no room.
+    // Everything has been read by then, however fast it was written, and what was read takes no room.
     let last = until(&mut watch, "its end", |now| now.ended.is_some());
     assert!(last.sampled.is_ok_and(|sampled| !sampled.is_behind));
     let (length, taken) = read(&mut watch);
@@ -387,7 +387,7 @@ fn the_trace_of_a_process_is_followed_where_it_is() {
     let (mut watch, folder) =
         launch("placing", programs::PLACING, Compiler::OCaml5, Variant::Plain);
     until(&mut watch, "samples", |now| now.sampled.is_ok());
-    // Another one, that has not started it.
+    // Another observer, which has not started the program.
     let mut other = Watch::attach(watch.pid()).expect("it runs");
     until(&mut other, "samples", |now| site(now, "Placing.dropped").is_some());
     until(&mut other, "pauses", |now| now.pauses.as_ref().is_ok_and(|p| p.times.count() > 10));
@@ -395,14 +395,15 @@ fn the_trace_of_a_process_is_followed_where_it_is() {
     until(&mut other, "its end", |now| now.ended.is_some());
 }
 
-/// Of the process's memory each part is told, and together they are what the kernel says.
+/// Each part of the process's memory is reported, and together they are what the kernel says.
 #[test]
 fn memory_is_told_by_its_use() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let (mut watch, folder) = launch("live_uses", programs::USES, compiler, Variant::Plain);
         let output = folder.path().join("output");
         until(&mut watch, "ready", |_| fs::read_to_string(&output).is_ok_and(|it| it == "ready\n"));
-        // What was told last may be of before it was ready: it is looked at less often than all of it.
+        // The last memory report may be from before it was ready, since memory is measured less often than
+        // the rest.
         let mb = 1 << 20;
         let is_told = |numbers: &Numbers| {
             let (Ok(memory), Ok(resident)) = (&numbers.memory, &numbers.resident) else {
@@ -484,7 +485,7 @@ fn a_program_goes_on_when_nobody_watches_any_more() {
 
 #[test]
 fn why_nothing_is_sampled_is_told() {
-    // No agent can be brought into it.
+    // No agent can be loaded into it.
     let (mut watch, folder) =
         launch("allocating", programs::ALLOCATING, Compiler::OCaml4, Variant::Static);
     let now = until(&mut watch, "its counters", |now| now.collector.is_ok());
@@ -492,7 +493,7 @@ fn why_nothing_is_sampled_is_told() {
     assert!(why.contains("static"), "{why}");
     fs::write(folder.path().join("stop"), "").expect("room");
     until(&mut watch, "its end", |now| now.ended.is_some());
-    // It samples by itself.
+    // It uses the sampler itself.
     let (mut watch, folder) =
         launch("own_sampler", programs::OWN_SAMPLER, Compiler::OCaml4, Variant::Plain);
     until(&mut watch, "a note", |now| {
@@ -503,8 +504,8 @@ fn why_nothing_is_sampled_is_told() {
     until(&mut watch, "its end", |now| now.ended.is_some());
 }
 
-/// Our own child, which one thread of ours waits for, is stopped by another: that it stops is not that it ends, and whoever
-/// stops it must hear of it.
+/// Our own child, which one thread of ours waits for, is stopped by another thread: a stop is not an end, and
+/// the tracer must learn of it.
 #[test]
 fn a_program_that_is_frozen_has_not_ended() {
     let (mut watch, folder) =

@@ -1,9 +1,9 @@
-//! Small programs to be watched.
+//! Small programs to watch.
 
-/// No program here calls C of its own.
+/// No program here has C code of its own.
 pub const C: &str = "";
 
-/// Works when it is told to, and says what its collector counts.
+/// Works when it is told to, and prints its collector's counters.
 pub const COUNTING: &str = r#"
 let kept = ref []
 let work n =
@@ -28,7 +28,7 @@ let () =
   with End_of_file -> ()
 "#;
 
-/// Allocates until a file appears whose name is its argument; keeps the last thousand lists.
+/// Allocates until the file named by its argument appears; keeps the last thousand lists.
 pub const ALLOCATING: &str = r#"
 let kept = Array.make 1000 []
 let rec make n = if n = 0 then [] else n :: make (n - 1)
@@ -46,7 +46,7 @@ let () =
   exit 7
 "#;
 
-/// Counts variables in its environment that are not its own, and has a child do the same.
+/// Counts environment variables that are not its own, and has a child do the same.
 pub const LOOKING: &str = r#"
 let () =
   let is_odd s = List.exists (fun p -> String.starts_with ~prefix:p s)
@@ -61,8 +61,8 @@ let () =
   Unix.sleepf 0.3
 "#;
 
-/// Keeps lists that it makes in one place, and then drops those that it makes in another, until a file appears. It
-/// pauses, so that whoever reads its samples can follow on a busy machine.
+/// Keeps lists that it makes at one site, and then drops those that it makes at another, until a file
+/// appears. It pauses, so that a reader of its samples can keep up on a busy machine.
 pub const PLACING: &str = r#"
 let last = ref []
 let[@inline never] kept n = let list = List.init 10 (fun i -> i + n) in last := list; list
@@ -77,7 +77,7 @@ let () =
   print_endline (string_of_int (Array.length (Sys.opaque_identity all)))
 "#;
 
-/// Waits while a child of it collects, and says when that began and ended by files.
+/// Waits while its child runs collections, and creates files when that begins and ends.
 pub const FORKING: &str = r#"
 let touch name = close_out (open_out name)
 let () =
@@ -95,7 +95,7 @@ let () =
     while not (Sys.file_exists stop) do Unix.sleepf 0.01 done
 "#;
 
-/// As [`COUNTING`], but three domains do the work and end, and three more are there all the time.
+/// Like [`COUNTING`], but three domains do the work and end, and three more exist all the time.
 pub const COUNTING_DOMAINS: &str = r#"
 let kept = Array.make 4 []
 let done_ = Atomic.make false
@@ -126,7 +126,7 @@ let () =
   List.iter Domain.join idle
 "#;
 
-/// Collects all the time.
+/// Runs collections all the time.
 pub const COLLECTING: &str = r#"
 let () =
   while not (Sys.file_exists Sys.argv.(1)) do
@@ -134,7 +134,7 @@ let () =
   done
 "#;
 
-/// Uses the runtime's sampler for itself.
+/// Uses the runtime's sampler itself.
 pub const OWN_SAMPLER: &str = r#"
 let () =
   ignore (Gc.Memprof.start ~sampling_rate:1e-4 Gc.Memprof.null_tracker);
@@ -143,7 +143,8 @@ let () =
   done
 "#;
 
-/// Holds 40 MB in its heap, 50 MB in bigarrays, and 30 MB by a part of a bigarray that was collected, which samples do not see.
+/// Holds 40 MB in its heap, 50 MB in bigarrays, and 30 MB through a sub-array of a bigarray that was
+/// collected, which samples do not see.
 pub const USES: &str = r#"
 let words = Array.init 5_000 (fun i -> Array.make 1_000 i)
 let data =

@@ -11,10 +11,10 @@ pub const BEGIN: u64 = 2;
 pub const END: u64 = 3;
 pub const COUNTER: u64 = 4;
 
-/// A file with two rings, as OCaml makes it but shorter.
+/// A file with two rings, laid out like OCaml's but shorter.
 pub struct RingFile {
     rings: [Vec<u64>; DOMAINS],
-    /// The positions from which on they are kept.
+    /// The heads of the rings.
     heads: [u64; DOMAINS],
 }
 
@@ -23,7 +23,7 @@ impl RingFile {
         RingFile { rings: [Vec::new(), Vec::new()], heads: [0; DOMAINS] }
     }
 
-    /// Writes an event, and over what there is no room for. No event goes over the end of the ring.
+    /// Writes an event, overwriting old words if necessary. No event crosses the end of the ring.
     pub fn event(mut self, domain: usize, kind: u64, id: u64, time: u64, payload: &[u64]) -> Self {
         let length = 2 + payload.len();
         let ring = &mut self.rings[domain];
@@ -41,7 +41,7 @@ impl RingFile {
         self
     }
 
-    /// Phase 11, a minor collection, within phase 35, and a counter between.
+    /// A minor collection (phase 11) within phase 35, with a counter in between.
     pub fn minor(self, domain: usize, from: u64, to: u64) -> Self {
         self.event(domain, BEGIN, 35, from, &[])
             .event(domain, BEGIN, 11, from + 1, &[])

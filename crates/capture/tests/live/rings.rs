@@ -1,4 +1,4 @@
-//! Reading rings: what is in them, what was lost, and files that make no sense.
+//! Reading rings: their contents, losses, and invalid files.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
@@ -34,13 +34,13 @@ fn what_was_written_over_is_counted_and_spans_nothing() {
     for at in 0..30 {
         file = file.minor(0, 1000 * at + 100, 1000 * at + 300);
     }
-    // It ends what began before the loss.
+    // This ends a phase that began before the loss.
     file = file.event(0, END, 35, 1_000_000, &[]);
     let seen = read(file.bytes(), true);
     assert!(seen.lost_words > 0 && seen.lost_events() > 100, "{seen:?}");
     assert!(seen.pauses.count() >= 4, "{seen:?}");
     assert!(seen.pauses.max() <= 200, "{seen:?}");
-    // Who comes later does not care for what was lost before.
+    // A reader that comes later does not count what was lost before.
     assert_eq!(read(file.bytes(), false).lost_words, 0);
 }
 
@@ -57,7 +57,7 @@ fn waiting_for_a_condition_is_no_pause() {
     assert_eq!((seen.pauses.count(), seen.phases[42]), (0, (1, 8000)));
 }
 
-/// A file that is changed while it is read.
+/// A file that changes while it is read.
 #[derive(Clone)]
 struct Growing(Arc<Mutex<Vec<u8>>>);
 
@@ -83,7 +83,7 @@ fn what_is_new_is_read_each_time() {
     }
     let seen = events.poll().expect("it is there").clone();
     assert_eq!((seen.pauses.count(), seen.pauses.max(), seen.lost_words), (100, 50, 0));
-    // A pause that began before one look and ends after it.
+    // A phase that begins before one poll and ends after it.
     file = file.event(0, BEGIN, 35, 500_000, &[]);
     *growing.0.lock().expect("one thread") = file.bytes();
     events.poll().expect("it is there");
@@ -96,7 +96,7 @@ fn what_is_new_is_read_each_time() {
     assert!(events.poll().is_err_and(|why| why.contains("cut")));
 }
 
-/// A file whose writer goes on while nobody looks: after so many reads it is another.
+/// A file whose writer continues meanwhile: after a number of reads, the contents are replaced.
 struct Overtaken {
     reads: Arc<AtomicU32>,
     before: Vec<u8>,
@@ -128,7 +128,7 @@ fn a_reader_that_is_overtaken_goes_on_with_what_is_newer() {
     let reads = Arc::new(AtomicU32::new(u32::MAX));
     let overtaken = Overtaken { reads: reads.clone(), before, after: file.bytes() };
     let mut events = Events::open(Box::new(overtaken), KNOWN, true).expect("sound");
-    // Where rings end is read, and then the writer goes around.
+    // The positions of the rings are read, and then the writer goes all the way around.
     reads.store(1, SeqCst);
     let seen = events.poll().expect("it is there");
     assert!(seen.lost_words > 0 && seen.pauses.count() >= 4, "{seen:?}");
@@ -139,7 +139,7 @@ fn a_reader_that_is_overtaken_goes_on_with_what_is_newer() {
 fn a_ring_that_says_it_is_endless_is_read_no_further_than_it_is_long() {
     let (before, after) = (RingFile::new().minor(0, 100, 300).bytes(), RingFile::new().bytes());
     let mut after = after;
-    // Its head is behind all that was there, and its tail where nothing can be.
+    // Its head is beyond everything that was there, and its tail is impossible.
     after[64..80].copy_from_slice(&[1000_u64.to_le_bytes(), (u64::MAX - 5).to_le_bytes()].concat());
     let reads = Arc::new(AtomicU32::new(u32::MAX));
     let overtaken = Overtaken { reads: reads.clone(), before, after };
@@ -176,7 +176,7 @@ fn rings_of_garbage_end() {
     for garbage in [0, u64::MAX, 1 << 54, 1023 << 54, 3 << 54 | 3 << 49] {
         let mut bytes = sound.clone();
         bytes[data..data + RING * 8].as_chunks_mut::<8>().0.fill(garbage.to_le_bytes());
-        // The tail says that very much was written.
+        // The tail claims that a huge amount was written.
         bytes[72..80].copy_from_slice(&u64::MAX.to_le_bytes());
         let seen = read(bytes, true);
         assert!(seen.events <= RING as u64 && seen.pauses.count() == 0);

@@ -14,7 +14,7 @@ use bactrian_fixtures::{Compiler, Variant, program};
 
 use crate::TOO_LONG;
 
-/// Programs of the recorder's own tests, each with the arguments of its runs.
+/// Programs of the recorder's own tests, with the arguments of their runs.
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("exceptions", &[""]),
     ("deep_recursion", &[""]),
@@ -52,17 +52,18 @@ fn streams(folder: &Path) -> [File; 2] {
     ["output", "error"].map(|name| File::create(folder.join(name)).expect("room"))
 }
 
-/// The program, started as one that is watched: with the signals ignored that whoever started us has us ignore, as
-/// `nohup` and shells in the background do. Other children do not inherit that, because we handle signals meanwhile.
+/// A command that starts the program like a watched one: ignoring the signals that our starter has made us
+/// ignore, as `nohup` and background jobs of shells do. Other children do not inherit that, because we handle
+/// signals meanwhile.
 fn command(program: &Path) -> Command {
     let mask = inherited().ignored_signals;
     let is_ignored = |signal: &u32| mask >> (signal - 1) & 1 != 0;
-    // Two are libc's own, which nobody else can ignore.
+    // Two signals are libc's own, which nobody else can ignore.
     let ignored: Vec<u32> = (1..32).chain(34..=64).filter(is_ignored).collect();
     if ignored.is_empty() {
         return Command::new(program);
     }
-    // A shell would change variables.
+    // A shell would change environment variables.
     let ignored = ignored.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let mut env = Command::new("env");
     env.arg(format!("--ignore-signal={ignored}")).arg(program);

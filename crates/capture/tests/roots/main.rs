@@ -1,4 +1,4 @@
-//! Roots found from memory alone, compared with what the runtime of the program itself lists.
+//! Roots found from memory alone, compared with those that the program's own runtime lists.
 
 mod programs;
 
@@ -12,7 +12,7 @@ use bactrian_capture::memory::Memory;
 use bactrian_fixtures::{Compiler, Recipe, Variant, program, run, stripped, whole_table};
 use programs::Waiting;
 
-/// The pointers that the runtime listed, by slot.
+/// The pointers that the runtime has listed, by slot.
 fn listed(listing: &Listing) -> BTreeMap<u64, u64> {
     let slots = listing.lists.iter().flat_map(|list| &list.slots);
     let pointers = slots.filter(|slot| slot.value & 1 == 0 && slot.value != 0);
@@ -23,7 +23,7 @@ fn found(roots: &Roots) -> BTreeMap<u64, u64> {
     roots.roots.iter().map(|root| (root.slot, root.value)).collect()
 }
 
-/// Both ways: nothing that the runtime lists is missing, and nothing was made up.
+/// Compares both ways: nothing that the runtime lists is missing, and nothing is made up.
 fn assert_same(roots: &Roots, listing: &Listing, what: &str) {
     let listed = listed(listing);
     let mut found = found(roots);
@@ -39,8 +39,8 @@ fn assert_same(roots: &Roots, listing: &Listing, what: &str) {
     assert_eq!(found, listed, "{what}");
 }
 
-/// Before 5.2 the runtime lists threads of the domain that is asked, whichever it is asked about: those of others are found
-/// by us alone.
+/// Before 5.2 the runtime lists the threads of its caller's domain, whichever domain it is asked about: we
+/// also find those of others.
 fn is_never_listed(roots: &Roots, root: &roots::Root) -> bool {
     let thread = match root.place {
         Place::Stack { thread, .. }
@@ -61,7 +61,7 @@ fn start(program: &Path) -> Waiting {
     Waiting::start(&mut Command::new(program))
 }
 
-/// Functions of the frames that a thread has roots in.
+/// The functions of the frames in which a thread has roots.
 fn functions(roots: &Roots, thread: u32) -> BTreeSet<String> {
     let frames = roots.roots.iter().filter_map(|root| match root.place {
         Place::Stack { thread: of, frame, .. } if of == thread => roots.frames.get(&frame),
@@ -93,7 +93,7 @@ fn check_common(roots: &Roots, what: &str) {
     let source = include_str!("../../../../programs/heap_roots.ml");
     let call = source.lines().position(|line| line.contains("list_roots inner")).expect("there");
     assert!(lines.contains(&("heap_roots.ml", call as u32 + 1)), "{what}: {lines:?}");
-    // The main thread and three others, each within its function.
+    // The main thread and three others, each in its function.
     assert_eq!(roots.threads.len(), 4, "{what}");
     let ids: BTreeSet<_> = roots.threads.iter().filter_map(|thread| thread.id).collect();
     assert_eq!(ids, [0, 1, 2, 3].into(), "{what}");
@@ -147,7 +147,8 @@ fn roots_are_those_that_the_runtime_lists() {
     }
 }
 
-/// Continuations that are reachable from a list in a global, as heap_roots_5 keeps them: the fibers' addresses.
+/// The fibers of continuations that are reachable from a list in a global, which is where heap_roots_5 keeps
+/// them.
 fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
     const CONTINUATION: u64 = 245;
     let module =
@@ -155,7 +156,7 @@ fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
     let of_module = |root: &&roots::Root| matches!(root.place, Place::Global { module: of, .. } if of as usize == module);
     let mut found = BTreeSet::new();
     for global in roots.roots.iter().filter(of_module) {
-        // A reference to a list; whatever else a global is, it has no continuation where this looks.
+        // A reference to a list; any other global has no continuation where this looks.
         let mut cell = memory.word(global.value).unwrap_or(0);
         for _ in 0..10 {
             if cell & 1 == 1 || cell == 0 {
@@ -183,12 +184,12 @@ fn domains_and_fibers_are_followed() {
         assert_same(&roots, &program.listing, what);
         assert_eq!(roots.gaps, [""; 0], "{what}");
         assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
-        // Each domain has its own thread, and two have another.
+        // Each domain has its own thread, and two domains have another one.
         let domains: BTreeSet<_> = roots.threads.iter().map(|thread| thread.domain).collect();
         assert_eq!((domains, roots.threads.len()), ([0, 1, 2].into(), 5), "{what}");
         let main = functions(&roots, 0);
         assert!(main.contains("Heap_roots_5.within.(fun)"), "{what}: {main:?}");
-        // Which of a domain's two threads ran last is not said.
+        // It is not known which of a domain's two threads ran last.
         for domain in [1, 2] {
             let threads = (0..).zip(&roots.threads).filter(|(_, thread)| thread.domain == domain);
             let mut functions = threads.map(|(thread, _)| functions(&roots, thread));
@@ -197,11 +198,11 @@ fn domains_and_fibers_are_followed() {
         let count = |place: fn(&Place) -> bool| {
             roots.roots.iter().filter(|root| place(&root.place)).count()
         };
-        // Four fibers and the main one, whose handlers are none.
+        // Four fibers and the main one, whose handlers are null.
         let handlers = count(|place| matches!(place, Place::Handler { thread: 0 }));
         assert_eq!(handlers, 15, "{what}");
         assert_eq!(count(|place| matches!(place, Place::DomainLocal { .. })), 3, "{what}");
-        // In the domain's state, and as it was saved when the thread waited.
+        // In the domain's state, and where it was saved when the thread blocked.
         assert_eq!(count(|place| matches!(place, Place::LastException { .. })), 2, "{what}");
         assert_eq!(roots.finalisers.len(), 2, "{what}");
 
@@ -238,7 +239,7 @@ fn without_names_and_without_a_listing_the_code_tells() {
         let states: BTreeSet<_> = program.listing.domains.iter().collect();
         let main = roots.threads.iter().filter(|thread| thread.is_active).count();
         assert_eq!(main, states.len(), "{what}: all domains");
-        // Only OCaml 4 keeps anything that cannot be found so.
+        // Only OCaml 4 has roots that cannot be found this way.
         match compiler {
             Compiler::OCaml4 => {
                 let (found, listed) = (found(&roots), listed(&program.listing));
@@ -261,8 +262,8 @@ fn without_names_and_without_a_listing_the_code_tells() {
     }
 }
 
-/// The same for bytecode: the runtime also lists code that is on the stack, which is no value, and one root for
-/// all modules.
+/// The same for bytecode: the runtime also lists code pointers on the stack, which are not values, and a
+/// single root for all modules.
 fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
     let target = target(program);
     let roots = roots::find(&target, &program.memory, listing);
@@ -283,7 +284,7 @@ fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
         _ => None,
     });
     let modules: BTreeSet<_> = modules.map(|module| module.name.as_str()).collect();
-    // Its own module is there only when it has run to its end.
+    // Its own module is set only when it has run to its end.
     assert!(modules.iter().any(|name| is_hashtbl(name)), "{modules:?}");
     let functions = |thread: u32| {
         let frames = roots.roots.iter().filter_map(|root| match root.place {
@@ -313,7 +314,7 @@ fn bytecode_has_roots_too() {
     check_bytecode(&start(&custom), None, "custom");
     let complete = program("heap_roots", Compiler::OCaml4, Variant::Complete);
     check_bytecode(&start(&complete), None, "complete");
-    // A runtime without names, and a file of bytecode that it is told by a relative path.
+    // A runtime without symbols, and a bytecode file that it is given by a relative path.
     let ocamlc = Compiler::OCaml4.ocamlc();
     let files = "-I +unix -I +threads unix.cma threads.cma heap_roots_stubs.c heap_roots.ml";
     let folder = Recipe::new("heap_roots-apart")
@@ -334,11 +335,12 @@ fn names_are_there_also_when_the_file_is_gone() {
         let what = format!("{compiler:?}");
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("heap_roots");
-        // Not by ourselves: another thread's child could still have the copy open for writing when it is started.
+        // Not copied by this process: a child of another thread could still have the copy open for writing
+        // when we start it.
         let original = program("heap_roots", compiler, Variant::Plain);
         run(Command::new("cp").arg(original).arg(&path));
         let program = start(&path);
-        // Another program is there in its place.
+        // Another program takes its place.
         std::fs::remove_file(&path).expect("it may go while it runs");
         std::fs::copy("/bin/true", &path).expect("room");
         let target = Target::find(&program.memory, &Files::default()).expect("OCaml");
@@ -367,7 +369,7 @@ let run list_roots =
   print_string (String.concat \"\" mine)
 let () = Host_call.call := run
 ";
-    // What both know, since a plugin cannot name the program that loads it.
+    // What both know, since a plugin cannot refer to the program that loads it.
     const SHARED: &str = "let call = ref (fun (_ : string list -> unit) -> ())";
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let ocamlopt = compiler.ocamlopt();
@@ -409,11 +411,11 @@ let () = Host_call.call := run
     }
 }
 
-/// Memory in which some words are not what they were.
+/// Memory in which some words are damaged.
 struct Damaged<'a> {
     of: &'a dyn Memory,
     seed: u64,
-    /// One word of so many is damaged.
+    /// One word in this many is damaged.
     rarity: u64,
 }
 
@@ -422,7 +424,7 @@ impl Memory for Damaged<'_> {
         if !self.of.read(address, buffer) {
             return false;
         }
-        // What cannot be written is as it was in the file.
+        // Memory that is not writable is as in the file.
         let regions = self.of.regions();
         let after = regions.partition_point(|region| region.range.start <= address);
         if !regions[after - 1].writable {
@@ -434,7 +436,7 @@ impl Memory for Damaged<'_> {
             if !random.is_multiple_of(self.rarity) {
                 continue;
             }
-            // Another word, a pointer to where it stands or near it, or next to nothing.
+            // A random word, a pointer to the same page, a small number, or another.
             let at = 8 * word;
             let damaged = match random / self.rarity % 4 {
                 0 => mix(random),
@@ -474,7 +476,7 @@ fn damaged_memory_is_read_as_far_as_it_goes() {
         for seed in 0..if whole_table() { 10 } else { 5 } {
             let rarity = [2, 10, 100, 1000, 10_000][seed as usize % 5];
             let memory = Damaged { of: &program.memory, seed, rarity };
-            // Also what is loaded may be read wrongly.
+            // What is loaded may be read wrongly, too.
             Target::find(&memory, &Files::default()).ok();
             let listing = (seed % 2 == 0).then_some(&program.listing);
             let roots = roots::find(&whole, &memory, listing);

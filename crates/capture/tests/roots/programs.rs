@@ -1,4 +1,5 @@
-//! Programs that let their runtime tell its roots and wait, compiled by both compilers, and read from outside.
+//! Programs that have their runtime list its roots and then wait, compiled by both compilers, and read from
+//! outside.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -13,7 +14,7 @@ use bactrian_capture::memory::{Memory, Region};
 pub struct Waiting {
     child: Child,
     pub memory: OfProcess,
-    /// What its runtime has told.
+    /// What its runtime has listed.
     pub listing: Listing,
 }
 
@@ -37,7 +38,7 @@ impl Waiting {
                     break;
                 }
                 ["domain", state] => {
-                    // Each function is asked, and may have nothing to list.
+                    // Each function is called, and may have nothing to list.
                     let domain = listing.domains.len() as u32;
                     for list in [List::Final, List::Memprof, List::Threads] {
                         let slots = Vec::new();
@@ -83,7 +84,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Memory of a process that waits.
+/// The memory of a waiting process.
 pub struct OfProcess {
     file: File,
     regions: Vec<Region>,

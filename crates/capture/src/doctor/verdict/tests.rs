@@ -1,10 +1,10 @@
-//! What is said of programs, from what is known of them.
+//! Verdicts on programs, given the facts about them.
 
 use super::*;
 use crate::doctor::facts::{Debug, VersionSource};
 use crate::doctor::privilege::Privilege;
 
-/// A program that can be recorded.
+/// The facts about a program that can be recorded.
 fn program() -> Facts {
     Facts {
         path: "server".into(),
@@ -41,7 +41,7 @@ fn ocaml(said: &str, runtime: Option<Version>) -> OcamlFacts {
     }
 }
 
-/// Checks what is said of a program that was changed: a part of the note, or of the refusal.
+/// Changes a recordable program and checks the verdict: a part of the note, or of the refusal.
 fn check(expected: Result<&str, (Cause, &str)>, change: impl FnOnce(&mut Facts, &mut Image)) {
     let mut facts = program();
     let mut image = facts.image.take().expect("it has one");
@@ -88,7 +88,7 @@ fn versions_decide() {
         let unknown = OcamlFacts { version: None, release: None, ..ocaml("5.3.0", None) };
         facts.ocaml = Some(unknown);
     });
-    // Without Sys in it, symbols are all there is.
+    // If the module Sys is not linked, only symbols give the version.
     check(Ok("tested with OCaml 5.3"), |facts, _| {
         facts.ocaml = Some(ocaml("5.3", Some(Version::new(5, 3))));
     });
@@ -99,7 +99,8 @@ fn what_has_no_sampler_is_told_what_works() {
     let mut facts = program();
     facts.ocaml = Some(ocaml("5.2.1", Some(Version::new(5, 2))));
     for is_static in [false, true] {
-        // That it is linked statically is not what is wrong with it, but what started with it does not help then.
+        // Static linking is not the reason for the refusal, but it rules out advice that needs the agent from
+        // the start.
         facts.image.as_mut().expect("it has one").is_static = is_static;
         let refusal = record(&facts).expect_err("it has no sampler").to_string();
         let parts =
@@ -145,7 +146,7 @@ fn refusals_name_what_works() {
     assert_eq!(refusal.way_out, "Link it dynamically, without -ccopt -static");
     let Verdict::No { way_out, .. } = snapshot(&facts) else { panic!("it has no names") };
     assert!(way_out.starts_with("Do not strip it"), "{way_out}");
-    // What is exported survives stripping.
+    // Exported symbols survive stripping.
     let image = facts.image.as_mut().expect("it has one");
     (image.is_static, image.loader) = (false, Some("/lib64/ld-linux-x86-64.so.2".to_owned()));
     assert_eq!(record(&facts).expect_err("it has no names").way_out, EXPORT);
@@ -212,7 +213,7 @@ fn refusals_say_what_helps() {
     assert_eq!(refusal.to_string(), "x: why. What helps");
 }
 
-/// Checks what is said of snapshots of a program that was changed.
+/// Changes a recordable program and checks the verdict on snapshots.
 fn check_snapshot(expected: Result<&str, &str>, change: impl FnOnce(&mut Facts, &mut Image)) {
     let mut facts = program();
     let mut image = facts.image.take().expect("it has one");
