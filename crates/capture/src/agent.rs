@@ -123,7 +123,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_agent_asks_little_of_a_libc_and_nothing_new() {
+    fn the_agent_imports_few_unversioned_libc_symbols() {
         let agent = object::File::parse(AGENT).expect("the agent is an ELF file");
         let (imports, exports): (Vec<_>, Vec<_>) =
             agent.dynamic_symbols().partition(ObjectSymbol::is_undefined);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_put_down_once_and_mended_if_it_is_not_itself() {
+    fn the_agent_is_stored_once_and_replaced_if_it_was_changed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = install_into(folder.path()).expect("a path that LD_PRELOAD can name");
         assert_eq!(fs::read(&path).expect("it is there"), AGENT);

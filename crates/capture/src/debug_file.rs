@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_where_debuggers_look() {
+    fn debug_files_are_searched_where_debuggers_look() {
         let check = |link: Option<&[u8]>, expected: &[&str]| {
             let identity = Identity { build_id: &[0xab, 0x0c, 1], link };
             let found = candidates(Path::new("/opt/a/server"), Path::new("/"), identity);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_of_what_is_not_finished() {
+    fn progress_averages_over_unfinished_snapshots() {
         let account = |text: &str| Account::of(text).progress();
         let two = "begun 1 100\nwalker 1 101\nbegun 2 102\nprogress 1 40\nprogress 1 60\n";
         assert_eq!(account(two), 0.3);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_works_on_has_failed() {
+    fn a_snapshot_without_a_live_process_has_failed() {
         let mut ended = Command::new("true").spawn().expect("a process");
         ended.wait().expect("its end");
         let ledger = Ledger::new().expect("a ledger");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_at_work_is_waited_for_as_long_as_one_likes() {
+    fn a_live_copy_is_waited_for_until_the_caller_gives_up() {
         let ledger = Ledger::new().expect("a ledger");
         write(&ledger, &format!("begun 4 {}", std::process::id()));
         let mut asked = 0;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_no_walker_is_not_waited_for() {
+    fn a_process_that_is_not_a_walker_is_not_waited_for() {
         let ledger = Ledger::new().expect("a ledger");
         write(&ledger, &format!("begun 1 1\nwalker 1 {}", std::process::id()));
         assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 1);

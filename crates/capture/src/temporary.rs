@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_the_killed_are_removed_and_no_others() {
+    fn only_directories_of_killed_owners_are_removed() {
         let place = tempfile::tempdir().expect("a folder");
         let make = || TemporaryFolder::within(place.path(), "test").expect("room");
         let [alive, killed] = [make(), make()];
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_are_made_at_once_stay() {
+    fn directories_created_concurrently_survive_the_sweep() {
         let place = tempfile::tempdir().expect("a folder");
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -47,7 +47,7 @@ const QUICK: &[(&str, &[&str])] = &[
         &["fibers::stacks_of_fibers_are_in_exit_snapshots", "table::attach_native5"],
     ),
     ("bactrian types", &["values::types_and_their_coverage"]),
-    ("capture attach", &["a_program_with_domains", "cores::cores_have_the_roots"]),
+    ("capture attach", &["allocating_domains_survive_freezing", "cores::cores_have_the_roots"]),
     ("capture heap_accounting", &["pools_are", "statistics_are", "heaps_of_all_domains"]),
     ("capture live", &["counters_are", "pauses_of_ocaml_5"]),
     ("capture roots", &["roots_are_those_that_the_runtime_lists"]),

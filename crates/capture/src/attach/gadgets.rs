@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_are_found_wherever_they_stand() {
+    fn both_gadgets_are_found_at_any_offset() {
         let glibc = [RESTORERS[0], &[0x90; 7], CALL].concat();
         assert_eq!(in_code(&glibc), (Some(16), Some(0)));
         let short = [&[0x90], CALL, RESTORERS[1]].concat();

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_trace_whom() {
+    fn tracing_depends_on_user_capabilities_and_yama() {
         let of = |status, ours, user, yama| reason(tracing(status, ours, user, yama, false));
         assert_eq!(of(STATUS, USER, 1000, None), None);
         assert_eq!(of(STATUS, USER, 1000, Some("0\n")), None);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_seen_in_maps() {
+    fn the_agent_is_recognised_among_mappings() {
         let maps = "55d0-55d1 r-xp 00000000 fe:00 1 /usr/bin/server\n\
                     7f00-7f01 r-xp 00000000 fe:00 2 /var/cache/bactrian/agent-0.1.0-00ff.so\n";
         let agent = agent_in(maps).expect("it is there");

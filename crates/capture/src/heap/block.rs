@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_closures() {
+    fn closures_since_4_12_are_decoded() {
         let info = |arity: i64| (arity as u64) << 56 | 9 << 1 | 1;
         let found = |words: &[u64]| found(Closures::Told, words);
         assert_eq!(found(&[10, info(1)]), [10]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_closures_of_4_11() {
+    fn closures_of_4_11_are_decoded() {
         let arity = |arity: i64| (arity as u64) << 1 | 1;
         let infix = |words: u64| words << 10 | u64::from(INFIX);
         let native = |words: &[u64]| found(Closures::Counted, words);

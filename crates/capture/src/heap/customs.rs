@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shared_counts_once_at_the_lowest_block() {
+    fn shared_memory_counts_once_for_the_lowest_block() {
         let alone = External { bytes: 5, shared: None };
         let part = External { bytes: 10, shared: Some(1) };
         let whole = External { bytes: 100, shared: Some(1) };

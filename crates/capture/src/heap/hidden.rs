@@ -74,7 +74,7 @@ mod tests {
     ];
 
     #[test]
-    fn structures_are_known_by_the_parts_that_are_used() {
+    fn a_structure_is_identified_by_the_distances_of_its_parts() {
         let found = references(CODE, 0xa7ea0, false);
         assert_eq!(found, BTreeSet::from([0x10_7280, 0x10_72b0]));
         assert_eq!(references(CODE, 0xa7ea0, true), BTreeSet::new());

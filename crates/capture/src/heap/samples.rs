@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_inlined_is_called_by_what_it_was_inlined_into() {
+    fn an_inlined_function_is_called_by_its_enclosing_function() {
         let mut frames = Frames::default();
         let [outer, inner] = [1, 2].map(|code| frames.intern(code));
         let location = |frames: &mut Frames, function: &str| bactrian_trace::Location {

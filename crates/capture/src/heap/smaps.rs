@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_are_told_by_their_names_and_neighbours() {
+    fn mappings_are_classified_by_their_names_and_neighbours() {
         let text = "\
 55a0000-55a1000 r-xp 00000000 fe:00 12   /opt/a program
 Rss:                   4 kB
@@ -222,7 +222,7 @@ VmFlags: rd wr mr mw me ac sd
     }
 
     #[test]
-    fn odd_lines_are_passed_over() {
+    fn invalid_smaps_lines_are_skipped() {
         for text in
             ["", "Rss: 4 kB", "zz-1 rw-p 0 0:0 0", "2-1 rw-p 0 0:0 0 x", "1-2", "1-2 rw-p 0 0:0 z"]
         {

@@ -114,7 +114,7 @@ fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<O
 }
 
 #[test]
-fn a_block_over_the_end_of_a_page_is_whole() {
+fn a_block_across_a_page_end_is_marked_whole() {
     let mut memory = Fake::default();
     let last = memory.block(HEAP + 0x1000, 0, &[integer(7)]);
     // The header is the last word of a page; and a block that spans three pages has pointers at both ends.
@@ -150,7 +150,7 @@ fn pointers_into_closures_lead_to_the_closure() {
 }
 
 #[test]
-fn what_is_no_block_is_counted_and_left() {
+fn pointers_to_invalid_blocks_are_counted_and_skipped() {
     let mut memory = Fake::default();
     // A block longer than its space, an infix that leads out of the space, one that leads to another infix,
     // and odd addresses.
@@ -172,7 +172,7 @@ fn what_is_no_block_is_counted_and_left() {
 }
 
 #[test]
-fn rings_end_and_long_lists_do_not_overflow() {
+fn marking_terminates_on_cycles_and_does_not_overflow_on_long_lists() {
     let mut memory = Fake::default();
     let cells = 100_000;
     for cell in 0..cells {
@@ -184,7 +184,7 @@ fn rings_end_and_long_lists_do_not_overflow() {
 }
 
 #[test]
-fn blocks_that_ocaml_does_not_manage_are_told_apart() {
+fn unmanaged_blocks_are_counted_as_static() {
     let mut memory = Fake::default();
     let fixed = memory.block(HEAP + 0x100, 0, &[integer(0)]);
     memory.words.insert(HEAP + 0x100, 1 << 10 | 3 << 8);
@@ -210,7 +210,7 @@ fn marker<'i>(image: &'i Image<'i>, is_to_stop: &'i (dyn Fn() -> bool + Sync)) -
 }
 
 #[test]
-fn what_cannot_be_read_is_counted() {
+fn unreadable_bytes_of_the_heap_are_counted() {
     let mut memory = Fake::default();
     let far = memory.block(HEAP + 0x10_000, 0, &[integer(3)]);
     let near = memory.block(HEAP + 0x100, 0, &[far]);
@@ -223,7 +223,7 @@ fn what_cannot_be_read_is_counted() {
 }
 
 #[test]
-fn the_end_of_a_long_string_is_copied_while_it_is_there() {
+fn marking_copies_the_last_page_of_a_long_string() {
     let mut memory = Fake::default();
     let words = 3 << 17;
     memory.words.insert(HEAP, words << 10 | 252);
@@ -238,7 +238,7 @@ fn the_end_of_a_long_string_is_copied_while_it_is_there() {
 }
 
 #[test]
-fn marking_ends_when_it_is_to() {
+fn marking_stops_when_asked() {
     let mut memory = Fake::default();
     let first = memory.block(HEAP + 0x100, 0, &[integer(3)]);
     let second = memory.block(HEAP + 0x200, 0, &[first]);
@@ -249,7 +249,7 @@ fn marking_ends_when_it_is_to() {
 }
 
 #[test]
-fn what_was_copied_is_told_and_read_from_the_copy() {
+fn copied_ranges_are_listed_and_read_from_the_image() {
     let mut memory = Fake::default();
     let block = memory.block(PAGE_END - 8, 0, &[integer(1), integer(2)]);
     memory.block(HEAP - 16, 0, &[integer(3)]);
@@ -346,7 +346,7 @@ fn large_blocks_are_compared_to_their_end() {
 }
 
 #[test]
-fn equal_contents_as_a_table_would_find_them() {
+fn equal_contents_agree_with_a_hash_map() {
     let mut memory = Fake::default();
     let (mut seen, mut expected) = (std::collections::HashMap::new(), Vec::new());
     let (mut state, mut at) = (1_u64, HEAP);

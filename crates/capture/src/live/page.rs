@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_those_of_histograms() {
+    fn page_buckets_are_those_of_histograms() {
         assert_eq!(BUCKETS, Histogram::BUCKETS);
         for bucket in 0..BUCKETS {
             for number in [Histogram::lowest_in(bucket), Histogram::highest_in(bucket)] {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_writes_is_read() {
+    fn measured_pauses_are_read_back_from_the_page() {
         let page = Page::new(true).expect("room");
         assert_eq!((page.owner(), page.measured()), (None, None));
         let write = |at: usize, value: u64| page.write(at, value).expect("room");

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_programs_do_not_confuse() {
+    fn odd_program_names_do_not_confuse_the_stat_parser() {
         let text = b"77 (a) S (b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 0 3 0 4242 0\n";
         let stat = Stat::parse(text).expect("it is as the kernel writes it");
         assert_eq!((stat.state, stat.ticks), (b'R', 11 + 12));
@@ -195,7 +195,7 @@ mod tests {
     /// A lot of memory takes a while to be freed; the process must not appear to run without memory
     /// meanwhile.
     #[test]
-    fn one_that_ends_is_never_seen_without_memory() {
+    fn an_ending_process_is_never_seen_without_memory() {
         let mut command = std::process::Command::new("dd");
         command.args(["if=/dev/zero", "bs=256M", "count=1"]);
         // Nobody reads the pipe, so dd keeps its buffer.

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_the_dead_are_removed_and_no_others() {
+    fn only_old_directories_of_ended_processes_are_removed() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = |name: &str, pid: Option<u32>, age: u64| {
             let path = place.path().join(name);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read() {
+    fn lines_of_proc_maps_are_parsed() {
         let line = b"7f00-7f10 r-xs 00001000 fe:00 42                 /a b/c (deleted)";
         let found = region(line).expect("a line");
         assert_eq!((found.range.start, found.range.end), (0x7f00, 0x7f10));

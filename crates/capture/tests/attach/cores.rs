@@ -124,7 +124,7 @@ fn cores_have_the_roots_of_their_process() {
 }
 
 #[test]
-fn what_is_no_core_is_refused() {
+fn files_that_are_not_cores_are_refused() {
     for (path, part) in
         [("/bin/sh", "no core file"), ("/nowhere", "No such file"), ("/", "not a file")]
     {
@@ -138,7 +138,7 @@ fn nowhere(_: &Path) -> Option<Box<dyn Bytes>> {
 }
 
 #[test]
-fn what_was_not_dumped_comes_from_the_executable() {
+fn pages_that_were_not_dumped_come_from_the_executable() {
     let (core, executable) = (Box::new(core_file::core()), Box::new(core_file::executable()));
     let core = Core::read(core, executable, &nowhere).unwrap_or_else(|wrong| panic!("{wrong:?}"));
     assert_eq!(core.gaps(), Vec::<String>::new());
@@ -159,7 +159,7 @@ fn what_was_not_dumped_comes_from_the_executable() {
 
 /// Whatever bytes a core file contains, reading it terminates.
 #[test]
-fn damaged_cores_do_no_harm() {
+fn damaged_cores_never_panic() {
     let sound = core_file::core();
     // Only headers and notes are interpreted.
     let telling = sound.len() - 2 * 4096;

@@ -65,17 +65,17 @@ fn check_all(name: &str, source: &str, expected: (&str, i32)) {
 }
 
 #[test]
-fn a_program_that_reads() {
+fn a_reading_program_survives_freezing() {
     check_all("reading", programs::READING, ("0 lines, 100000 kept, true\n", 3));
 }
 
 #[test]
-fn a_program_that_allocates() {
+fn an_allocating_program_survives_freezing() {
     check_all("allocating", programs::ALLOCATING, ("true\n", 0));
 }
 
 #[test]
-fn what_the_agent_cannot_enter() {
+fn programs_that_cannot_load_the_agent_survive_freezing() {
     for variant in [Variant::Static, Variant::Hidden] {
         check("allocating", programs::ALLOCATING, Compiler::OCaml4, variant, ("true\n", 0));
         check(
@@ -89,43 +89,43 @@ fn what_the_agent_cannot_enter() {
 }
 
 #[test]
-fn a_program_that_sleeps() {
+fn timeouts_survive_freezing() {
     check_all("sleeping", programs::SLEEPING, ("true\n", 0));
 }
 
 #[test]
-fn a_program_that_has_something_in_every_register() {
+fn registers_survive_freezing() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         check("registers", programs::REGISTERS, compiler, Variant::Plain, ("true\n", 0));
     }
 }
 
 #[test]
-fn a_program_with_threads() {
+fn a_threaded_program_survives_freezing() {
     check_all("threads", programs::THREADS, ("true true true\n", 0));
 }
 
 #[test]
-fn a_program_with_children() {
+fn a_forking_program_survives_freezing() {
     check_all("forking", programs::FORKING, ("true\n", 0));
 }
 
 #[test]
-fn a_program_with_domains() {
+fn allocating_domains_survive_freezing() {
     for variant in [Variant::Plain, Variant::Stripped] {
         check("domains", programs::DOMAINS, Compiler::OCaml5, variant, ("true\ntrue\ntrue\n", 0));
     }
 }
 
 #[test]
-fn domains_that_wait() {
+fn blocked_domains_survive_freezing() {
     for variant in [Variant::Plain, Variant::Stripped] {
         check("waiting", programs::WAITING_DOMAINS, Compiler::OCaml5, variant, ("1 2\n", 0));
     }
 }
 
 #[test]
-fn a_loop_that_allocates_nothing() {
+fn a_loop_without_allocation_is_frozen_where_it_polls() {
     if Compiler::OCaml4.version() >= (4, 13) {
         return check_all("computing", programs::COMPUTING, ("true\n", 0));
     }
@@ -139,7 +139,7 @@ fn a_loop_that_allocates_nothing() {
 }
 
 #[test]
-fn c_that_computes_is_waited_for_and_left_as_it_was() {
+fn computing_c_code_is_waited_for_and_left_unchanged() {
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let mut running =
@@ -157,7 +157,7 @@ fn c_that_computes_is_waited_for_and_left_as_it_was() {
 }
 
 #[test]
-fn c_that_waits_without_a_note_of_the_stack_is_refused() {
+fn blocked_noalloc_c_code_is_refused() {
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
     let source = programs::WAITING_UNNOTED;
     let mut running = Running::start("unnoted", source, Compiler::OCaml4, Variant::Plain);
@@ -169,7 +169,7 @@ fn c_that_waits_without_a_note_of_the_stack_is_refused() {
 }
 
 #[test]
-fn the_thread_that_ran_last_may_have_ended() {
+fn a_program_whose_last_active_thread_has_ended_can_be_frozen() {
     for variant in [Variant::Plain, Variant::Stripped, Variant::Bytecode] {
         let source = programs::THREAD_ENDED;
         let running = Running::start("ended", source, Compiler::OCaml4, variant);
@@ -200,7 +200,7 @@ fn the_thread_that_ran_last_may_have_ended() {
 }
 
 #[test]
-fn a_process_may_stand_still_instead() {
+fn without_a_copy_the_process_itself_is_stopped() {
     let options = Options { copy: false, ..Options::default() };
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let running = Running::start("still", programs::ALLOCATING, compiler, Variant::Plain);
@@ -215,7 +215,7 @@ fn a_process_may_stand_still_instead() {
 }
 
 #[test]
-fn what_cannot_be_frozen_is_refused_with_words() {
+fn a_refusal_to_freeze_says_why() {
     let words = |pid, cause, part: &str| {
         let refusal = freeze(pid, Options::default()).expect_err("refused");
         assert_eq!(refusal.cause, cause, "{refusal}");

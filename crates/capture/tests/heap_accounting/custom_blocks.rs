@@ -27,7 +27,7 @@ fn members(program: &Waiting, mut list: u64) -> Vec<u64> {
 }
 
 #[test]
-fn bigarrays_and_channels_hold_what_they_were_made_with() {
+fn external_memory_of_bigarrays_and_channels_is_measured() {
     for compiler in BOTH {
         let program = Waiting::start(&program("heap_bigarrays", compiler, Variant::Plain), &[]);
         let customs = Customs::new(&program.memory, program.target.version);

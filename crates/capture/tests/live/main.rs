@@ -157,7 +157,7 @@ fn counters_are_those_of_the_runtime() {
 }
 
 #[test]
-fn what_domains_counted_that_have_ended_is_not_lost() {
+fn counters_include_domains_that_have_ended() {
     for variant in [Variant::Plain, Variant::Stripped] {
         let source = programs::COUNTING_DOMAINS;
         let mut running = Running::start("counting_domains", source, Compiler::OCaml5, variant);
@@ -206,7 +206,7 @@ fn a_program_is_watched_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn pauses_of_ocaml_5_are_told() {
+fn pauses_of_ocaml_5_are_reported() {
     let (mut watch, folder) =
         launch("allocating", programs::ALLOCATING, Compiler::OCaml5, Variant::Plain);
     let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
@@ -232,7 +232,7 @@ fn pauses_of_ocaml_5_are_told() {
 }
 
 #[test]
-fn events_that_were_written_over_are_counted() {
+fn overwritten_events_are_counted_as_lost() {
     let (mut watch, folder) =
         launch("collecting", programs::COLLECTING, Compiler::OCaml5, Variant::Plain);
     let minors = |now: &Numbers| now.collector.as_ref().map_or(0, |c| c.minor_collections);
@@ -250,7 +250,7 @@ fn events_that_were_written_over_are_counted() {
 }
 
 #[test]
-fn pauses_of_ocaml_4_are_told() {
+fn pauses_of_ocaml_4_are_reported() {
     for variant in [Variant::Plain, Variant::Bytecode] {
         let (mut watch, folder) =
             launch("allocating", programs::ALLOCATING, Compiler::OCaml4, variant);
@@ -282,7 +282,7 @@ fn children_do_not_write_to_the_page() {
 }
 
 #[test]
-fn sampling_is_switched() {
+fn sampling_can_be_switched_off_and_on() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let (mut watch, folder) = launch("placing", programs::PLACING, compiler, Variant::Plain);
         let sampled = |now: &Numbers| now.sampled.as_ref().map_or(0, |sampled| sampled.allocations);
@@ -319,7 +319,7 @@ fn site(numbers: &Numbers, part: &str) -> Option<bactrian_live::Site> {
 }
 
 #[test]
-fn places_that_allocate_are_told() {
+fn allocation_sites_are_reported() {
     // All at the same time: a rate takes ten seconds to fall as far as the test waits for.
     std::thread::scope(|scope| {
         for (compiler, variant) in [
@@ -356,7 +356,7 @@ fn check_places(compiler: Compiler, variant: Variant) {
 }
 
 #[test]
-fn a_trace_that_nobody_keeps_takes_little_room() {
+fn a_trace_that_is_not_kept_takes_little_disk_space() {
     let (mut watch, folder) =
         launch_at("placing", programs::PLACING, Compiler::OCaml4, Variant::Plain, 0.05);
     let read = |watch: &mut Watch| {
@@ -397,7 +397,7 @@ fn the_trace_of_a_process_is_followed_where_it_is() {
 
 /// Each part of the process's memory is reported, and together they are what the kernel says.
 #[test]
-fn memory_is_told_by_its_use() {
+fn memory_is_reported_by_use() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let (mut watch, folder) = launch("live_uses", programs::USES, compiler, Variant::Plain);
         let output = folder.path().join("output");
@@ -426,7 +426,7 @@ fn memory_is_told_by_its_use() {
 }
 
 #[test]
-fn what_is_not_known_is_explained() {
+fn unknown_numbers_are_explained() {
     let running = Running::start("counting", programs::COUNTING, Compiler::OCaml4, Variant::Plain);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     let now = watch.poll();
@@ -484,7 +484,7 @@ fn a_program_goes_on_when_nobody_watches_any_more() {
 }
 
 #[test]
-fn why_nothing_is_sampled_is_told() {
+fn the_reason_for_missing_samples_is_reported() {
     // No agent can be loaded into it.
     let (mut watch, folder) =
         launch("allocating", programs::ALLOCATING, Compiler::OCaml4, Variant::Static);

@@ -29,7 +29,7 @@ fn the_outermost_phases_are_pauses() {
 }
 
 #[test]
-fn what_was_written_over_is_counted_and_spans_nothing() {
+fn overwritten_events_are_counted_and_no_pause_spans_them() {
     let mut file = RingFile::new().event(0, BEGIN, 35, 10, &[]);
     for at in 0..30 {
         file = file.minor(0, 1000 * at + 100, 1000 * at + 300);
@@ -45,13 +45,13 @@ fn what_was_written_over_is_counted_and_spans_nothing() {
 }
 
 #[test]
-fn times_that_go_back_are_no_pauses() {
+fn phases_that_end_before_they_begin_are_not_pauses() {
     let file = RingFile::new().event(0, BEGIN, 6, 1000, &[]).event(0, END, 6, 900, &[]);
     assert_eq!(read(file.bytes(), true).pauses.count(), 0);
 }
 
 #[test]
-fn waiting_for_a_condition_is_no_pause() {
+fn waiting_for_a_condition_is_not_a_pause() {
     let file = RingFile::new().event(0, BEGIN, 42, 1000, &[]).event(0, END, 42, 9000, &[]);
     let seen = read(file.bytes(), true);
     assert_eq!((seen.pauses.count(), seen.phases[42]), (0, (1, 8000)));
@@ -72,7 +72,7 @@ impl Bytes for Growing {
 }
 
 #[test]
-fn what_is_new_is_read_each_time() {
+fn each_poll_reads_only_new_events() {
     let mut file = RingFile::new();
     let growing = Growing(Arc::new(Mutex::new(file.bytes())));
     let mut events = Events::open(Box::new(growing.clone()), KNOWN, true).expect("sound");
@@ -116,7 +116,7 @@ impl Bytes for Overtaken {
 }
 
 #[test]
-fn a_reader_that_is_overtaken_goes_on_with_what_is_newer() {
+fn an_overtaken_reader_continues_with_newer_events() {
     let mut file = RingFile::new();
     for at in 0..10 {
         file = file.minor(0, 1000 * at + 100, 1000 * at + 300);
@@ -136,7 +136,7 @@ fn a_reader_that_is_overtaken_goes_on_with_what_is_newer() {
 }
 
 #[test]
-fn a_ring_that_says_it_is_endless_is_read_no_further_than_it_is_long() {
+fn a_ring_with_an_impossible_tail_is_read_at_most_once_around() {
     let (before, after) = (RingFile::new().minor(0, 100, 300).bytes(), RingFile::new().bytes());
     let mut after = after;
     // Its head is beyond everything that was there, and its tail is impossible.
@@ -150,7 +150,7 @@ fn a_ring_that_says_it_is_endless_is_read_no_further_than_it_is_long() {
 }
 
 #[test]
-fn files_that_make_no_sense_are_refused() {
+fn invalid_ring_files_are_refused() {
     let sound = RingFile::new().minor(0, 1000, 3000).bytes();
     let refused = |bytes: Vec<u8>| Events::open(Box::new(bytes), KNOWN, true).err();
     assert!(refused(Vec::new()).is_some_and(|why| why.contains("shorter than its head")));
@@ -170,7 +170,7 @@ fn files_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn rings_of_garbage_end() {
+fn reading_rings_of_garbage_terminates() {
     let sound = RingFile::new().minor(0, 1000, 3000).bytes();
     let data = 64 + 2 * 80;
     for garbage in [0, u64::MAX, 1 << 54, 1023 << 54, 3 << 54 | 3 << 49] {
@@ -184,7 +184,7 @@ fn rings_of_garbage_end() {
 }
 
 #[test]
-fn any_byte_may_be_wrong() {
+fn a_wrong_byte_in_a_ring_file_never_panics() {
     let sound = (0..20).fold(RingFile::new(), |file, at| file.minor(0, 100 * at, 100 * at + 50));
     let sound = sound.minor(1, 7, 9).bytes();
     for at in 0..sound.len() {

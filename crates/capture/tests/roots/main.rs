@@ -174,7 +174,7 @@ fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
 }
 
 #[test]
-fn domains_and_fibers_are_followed() {
+fn roots_of_domains_and_fibers_are_found() {
     let whole = program("heap_roots_5", Compiler::OCaml5, Variant::Plain);
     for (what, path) in [("whole", whole.clone()), ("stripped", stripped(&whole))] {
         let program = start(&path);
@@ -225,7 +225,7 @@ fn domains_and_fibers_are_followed() {
 }
 
 #[test]
-fn without_names_and_without_a_listing_the_code_tells() {
+fn without_symbols_and_listing_roots_are_found_through_code() {
     for (compiler, name) in [
         (Compiler::OCaml4, "heap_roots"),
         (Compiler::OCaml5, "heap_roots"),
@@ -309,7 +309,7 @@ fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
 }
 
 #[test]
-fn bytecode_has_roots_too() {
+fn roots_of_bytecode_programs_are_found() {
     let custom = program("heap_roots", Compiler::OCaml4, Variant::Custom);
     check_bytecode(&start(&custom), None, "custom");
     let complete = program("heap_roots", Compiler::OCaml4, Variant::Complete);
@@ -330,7 +330,7 @@ fn bytecode_has_roots_too() {
 }
 
 #[test]
-fn names_are_there_also_when_the_file_is_gone() {
+fn roots_are_named_even_if_the_executable_is_gone() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let what = format!("{compiler:?}");
         let folder = tempfile::tempdir().expect("a folder");
@@ -355,7 +355,7 @@ fn names_are_there_also_when_the_file_is_gone() {
 }
 
 #[test]
-fn plugins_have_modules_and_frames() {
+fn modules_and_frames_of_plugins_are_found() {
     const HOST: &str = "
 external list_roots : 'a -> unit = \"heap_roots_list\"
 let () = Dynlink.loadfile Sys.argv.(1)
@@ -464,7 +464,7 @@ fn mix(n: u64) -> u64 {
 }
 
 #[test]
-fn damaged_memory_is_read_as_far_as_it_goes() {
+fn finding_roots_in_damaged_memory_never_panics() {
     for (compiler, variant, name) in [
         (Compiler::OCaml4, Variant::Plain, "heap_roots"),
         (Compiler::OCaml5, Variant::Plain, "heap_roots_5"),

@@ -59,7 +59,7 @@ fn check(expected: Result<&str, (Cause, &str)>, change: impl FnOnce(&mut Facts, 
 }
 
 #[test]
-fn versions_decide() {
+fn verdicts_depend_on_the_ocaml_version() {
     let of = |said: &'static str, runtime: (u8, u8), expected| {
         let runtime = (runtime.0 > 0).then(|| Version::new(runtime.0, runtime.1));
         check(expected, |facts, _| facts.ocaml = Some(ocaml(said, runtime)));
@@ -95,7 +95,7 @@ fn versions_decide() {
 }
 
 #[test]
-fn what_has_no_sampler_is_told_what_works() {
+fn a_refusal_for_lack_of_a_sampler_names_what_works() {
     let mut facts = program();
     facts.ocaml = Some(ocaml("5.2.1", Some(Version::new(5, 2))));
     for is_static in [false, true] {
@@ -115,7 +115,7 @@ fn what_has_no_sampler_is_told_what_works() {
 }
 
 #[test]
-fn what_the_dynamic_linker_refuses_is_refused() {
+fn programs_that_cannot_load_the_agent_are_refused() {
     let no = |part| Err((Cause::Closed, part));
     check(no("linked statically"), |_, image| (image.is_static, image.loader) = (true, None));
     check(no("built for musl"), |_, image| {
@@ -153,7 +153,7 @@ fn refusals_name_what_works() {
 }
 
 #[test]
-fn what_is_no_ocaml_that_is_known_is_refused() {
+fn unknown_ocaml_versions_and_other_programs_are_refused() {
     check(Err((Cause::NotOcaml, "no OCaml runtime")), |facts, _| facts.ocaml = None);
     check(Err((Cause::Closed, "built for musl")), |facts, image| {
         facts.ocaml = None;
@@ -193,7 +193,7 @@ fn bytecode_is_recorded_whatever_its_runtime_exports() {
 }
 
 #[test]
-fn types_need_what_the_compiler_left() {
+fn types_need_cmt_files_and_debug_info() {
     let verdict = types(&program());
     let Verdict::No { way_out, .. } = verdict else { panic!("{verdict:?}") };
     assert!(way_out.contains("bactrian types build"), "{way_out}");
@@ -231,7 +231,7 @@ fn check_snapshot(expected: Result<&str, &str>, change: impl FnOnce(&mut Facts, 
 }
 
 #[test]
-fn snapshots_need_a_heap_that_is_known() {
+fn snapshots_need_a_known_heap_layout() {
     let of = |said: &'static str, (major, minor), expected| {
         let runtime = Some(Version::new(major, minor));
         check_snapshot(expected, |facts, _| facts.ocaml = Some(ocaml(said, runtime)));
@@ -254,7 +254,7 @@ fn snapshots_need_a_heap_that_is_known() {
 }
 
 #[test]
-fn what_the_agent_cannot_enter_can_still_be_traced() {
+fn programs_that_cannot_load_the_agent_can_still_be_traced() {
     check_snapshot(Ok("only once it runs"), |_, image| {
         (image.is_static, image.loader) = (true, None);
     });

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_fibers_are_told_and_have_an_end() {
+    fn broken_fibers_are_reported_and_chains_terminate() {
         let backwards = [(0x1800 + 16, 0x1700)];
         let endless = [(0x1a00 + 16, u64::MAX - 7)];
         let words = [&fiber(0x1000, 0x1400)[..], &fiber(0x1400, 0x1000), &backwards, &endless];

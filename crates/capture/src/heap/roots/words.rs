@@ -60,14 +60,14 @@ mod tests {
     use crate::memory::MadeUp;
 
     #[test]
-    fn addresses_end_with_memory() {
+    fn addresses_stop_at_the_end_of_the_address_space() {
         assert_eq!(addresses(16, 8, 3).collect::<Vec<_>>(), [16, 24, 32]);
         assert_eq!(addresses(u64::MAX - 9, 8, 3).count(), 2);
         assert_eq!(addresses(u64::MAX, 8, 3).count(), 1);
     }
 
     #[test]
-    fn reading_has_an_end() {
+    fn the_number_of_reads_is_limited() {
         // Each word is its own address.
         let memory = MadeUp::new(PAGE, (PAGE..2 * PAGE).step_by(8));
         let mut words = Words::new(&memory);

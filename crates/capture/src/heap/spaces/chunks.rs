@@ -190,7 +190,7 @@ mod tests {
         &[(2, WHITE), (3, BLACK), (0, WHITE), (100, BLUE), (5, WHITE), (7, BLUE)];
 
     #[test]
-    fn colours_and_the_place_of_sweeping_decide() {
+    fn blocks_are_live_dead_or_free_by_colour_and_sweep_position() {
         let first = BASE + (3 + HEAD) * WORD;
         let idle = measure(chunk(0, BLOCKS), 3, first);
         assert_eq!(idle.gaps, [""; 0]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_unknown() {
+    fn inconsistent_chunks_are_counted_as_unknown() {
         let first = BASE + (3 + HEAD) * WORD;
         // The list is a cycle.
         let ring = measure(chunk(first, BLOCKS), 0, 0);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_have_every_task_in_them() {
+    fn parallel_sums_include_every_task() {
         let tasks: Vec<u64> = (0..1000).collect();
         let total = sum(&tasks, |words| HeapUse { words: *words, ..HeapUse::default() });
         assert_eq!(total.words, 499_500);

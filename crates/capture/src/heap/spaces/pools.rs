@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_lead_nowhere_or_have_no_end_are_told() {
+    fn broken_and_cyclic_pool_lists_are_reported() {
         for (place, word, words) in [
             // The pool's next one is itself, nowhere, or not a pool of this class.
             (POOL, at(POOL), None),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_do_not_fit_are_unknown() {
+    fn headers_longer_than_their_slot_are_counted_as_unknown() {
         let mut bad = memory();
         bad[POOL as usize + 4] = u64::MAX;
         let found = measure(bad);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_named_by_distance() {
+    fn variables_addressed_relative_to_instructions_are_found() {
         // mov 0x83369(%rip),%rax; test %rax,%rax; je; mov (%rax),%rax; lea -0x10(%rip),%rdi; ret
         let code = b"\x48\x8b\x05\x69\x33\x08\x00\x48\x85\xc0\x74\x04\x48\x8b\x00\
                      \x48\x8d\x3d\xf0\xff\xff\xff\xc3";

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nonsense_is_no_line() {
+    fn damaged_line_tables_give_no_line() {
         let (all, mut lines) = (0..u64::MAX, vec![None]);
         let all = std::slice::from_ref(&all);
         for bytes in [&[][..], &[0xFF; 64], &[20, 0, 0, 0, 3, 0, 1, 0], &[4, 0, 0, 0, 9, 9, 9, 9]] {

@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn recovered_names_are_those_that_were_stripped() {
+    fn recovered_symbols_are_those_that_were_stripped() {
         for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
             for variant in [Variant::Static, Variant::Hidden] {
                 let what = format!("{compiler:?} {variant:?}");
@@ -648,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn another_runtime_gives_no_names() {
+    fn the_library_of_another_runtime_recovers_no_symbols() {
         let whole = program("heap_threads", Compiler::OCaml4, Variant::Static);
         let nameless = fs::read(stripped(&whole)).expect("a program");
         let other = std::iter::once(folder(Compiler::OCaml5));
@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_may_be_anything() {
+    fn damaged_libraries_never_panic() {
         let whole = program("heap_threads", Compiler::OCaml4, Variant::Static);
         let code = fs::read(stripped(&whole)).expect("a program");
         let program = Nameless { code: &code, start: 0, tls_end: 0, word: &|at| at.checked_mul(3) };

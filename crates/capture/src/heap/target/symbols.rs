@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_known_by_their_sources() {
+    fn object_file_names_are_reduced_to_their_source() {
         let names =
             ["memprof.c", "runtime/memprof.c", "memprof.n.o", "memprof_n.o", "memprof_bpic.o"];
         assert_eq!(names.map(stem), ["memprof"; 5]);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_may_be_anything() {
+    fn damaged_symbol_tables_never_panic() {
         for byte in [0, 1, 0x7f, 0xff] {
             let table = Table { symbols: vec![byte; 1000], strings: vec![byte; 100] };
             let found = Symbols::read(&[table], u64::MAX);
