@@ -1,4 +1,4 @@
-//! Some rows, column by column.
+//! Batches of rows, stored column by column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,37 +9,38 @@ use crate::schema::Table;
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Whole numbers.
+    /// 64-bit integers.
     Whole(Vec<Option<i64>>),
-    /// Numbers.
+    /// Floating-point numbers.
     Real(Vec<Option<f64>>),
-    /// Truth values.
+    /// Booleans.
     Truth(Vec<Option<bool>>),
     /// Texts.
     Text(Texts),
 }
 
-/// Texts of rows. They are few, and rows name them by their places: a class of a million blocks is written down once.
+/// Dictionary-encoded texts: the name of a class with a million blocks is stored once, and rows refer to it by
+/// index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texts {
-    /// The texts.
+    /// The distinct texts.
     pub names: Arc<[Arc<str>]>,
-    /// For each row the place of its text, or [`Texts::NONE`].
+    /// For each row the index of its text, or [`Texts::NONE`].
     pub places: Vec<u32>,
 }
 
 impl Texts {
-    /// The place of a text that is not there.
+    /// The index of a null.
     pub const NONE: u32 = u32::MAX;
 
-    /// The text of each row.
+    /// The text of each row; None for a null.
     pub fn iter(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
         self.places.iter().map(|&place| self.names.get(place as usize))
     }
 }
 
 impl Values {
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Values::Whole(values) => values.len(),
@@ -49,18 +50,18 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Of whole numbers; those that are too large for the column are as large as can be.
+    /// Integers. Values too large for the column become the greatest one.
     pub fn whole(values: impl Iterator<Item = Option<u64>>) -> Values {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Values::Whole(values.map(|number| number.map(signed)).collect())
     }
 
-    /// Of texts that rows share.
+    /// Texts that rows share. Pointer equality decides which are the same.
     pub fn text(values: impl Iterator<Item = Option<Arc<str>>>) -> Values {
         let (mut names, mut known) = (Vec::new(), HashMap::new());
         let places = values.map(|text| match text {
@@ -74,7 +75,7 @@ impl Values {
         Values::Text(Texts { names: names.into(), places })
     }
 
-    /// Of texts that are known before, by their places.
+    /// Texts from a given dictionary, by index.
     pub fn named(names: &Arc<[Arc<str>]>, places: impl Iterator<Item = Option<u32>>) -> Values {
         let places = places.map(|place| place.unwrap_or(Texts::NONE)).collect();
         Values::Text(Texts { names: Arc::clone(names), places })
@@ -84,13 +85,13 @@ impl Values {
 /// Some rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// How many.
+    /// The number of rows.
     pub rows: usize,
-    /// Its columns by their places; none where one is not wanted.
+    /// The columns, by index; None for each one that was not requested.
     pub columns: Vec<Option<Values>>,
 }
 
-/// Makes a batch from columns that are made only if they are wanted.
+/// Builds a batch; a column is computed only if it is wanted.
 pub struct Columns<'a> {
     table: &'a Table,
     is_wanted: &'a dyn Fn(usize) -> bool,
@@ -98,10 +99,11 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Hands rows to whoever scans, unless their predicate has already refused them: then no other column is made.
+    /// Passes rows to the sink, unless the predicate rejects them: then only the columns that it needs are
+    /// computed.
     ///
     /// # Errors
-    /// What the sink or the predicate says.
+    /// Those of the sink or the predicate.
     pub fn offer(
         scan: &Scan<'a>,
         sink: &mut crate::Sink<'_>,
@@ -123,10 +125,10 @@ impl<'a> Columns<'a> {
         sink(Batch { rows, columns: columns.collect() })
     }
 
-    /// The next column; its name says to the reader which it is.
+    /// Adds the next column. The name is for the reader of the code.
     ///
     /// # Panics
-    /// If it is not the next one of the schema.
+    /// If it is not the next column of the schema.
     #[must_use]
     pub fn next(mut self, name: &str, make: impl FnOnce() -> Values) -> Columns<'a> {
         let place = self.columns.len();

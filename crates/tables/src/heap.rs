@@ -1,4 +1,4 @@
-//! The tables of a heap. Blocks are read from the snapshot group by group; what the graph knows of them is looked up.
+//! The tables of a heap. Blocks are read from the snapshot group by group and joined with data from the graph.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,35 +13,35 @@ use crate::schema::{self, Table};
 use crate::{Scan, Sink, Tables};
 
 const WORD: u64 = 8;
-/// Rows of tables that do not come in groups.
+/// The batch size of tables that are not read in groups.
 const BATCH: usize = 1 << 16;
-/// What [`Heap::space`] says, and what stands for anything else.
+/// The values of [`Heap::space`], and one for everything else.
 const SPACES: [&str; 4] = ["minor", "major", "static", "unknown"];
 
 /// The tables of a heap.
 pub struct HeapTables {
     heap: Arc<Heap>,
-    /// What classes are called.
+    /// The names of classes.
     classes: Arc<[Arc<str>]>,
     roots: OnceLock<Roots>,
     sampled: OnceLock<HashMap<Node, Sampled>>,
 }
 
-/// Which root holds what alone.
+/// Which root alone holds each block.
 struct Roots {
-    /// For each block: the place of a name, or none.
+    /// For each block the index of a name, or [`NONE`].
     of: Vec<u32>,
     names: Arc<[Arc<str>]>,
 }
 
-/// What samples tell of a block.
+/// What a block's sample says.
 struct Sampled {
     site: Option<Arc<str>>,
     age: Option<f64>,
 }
 
 impl HeapTables {
-    /// Of a heap.
+    /// The tables of a heap.
     pub fn new(heap: Arc<Heap>) -> HeapTables {
         let classes = heap.classes().iter().map(|class| class.title().into()).collect();
         HeapTables { heap, classes, roots: OnceLock::new(), sampled: OnceLock::new() }
@@ -61,8 +61,9 @@ impl HeapTables {
             let (heap, blocks) = (&*self.heap, self.heap.blocks());
             let mut names: Vec<Arc<str>> = Vec::new();
             let mut of = vec![NONE; blocks];
-            // Below the root of all, which has 0, there are kinds of roots, below these modules and threads, and below these their fields and
-            // frames. A number is the place of a name, from 1, and whether it is that of a kind only.
+            // Below the super-root (0) are kinds of roots, below them modules and threads, and below those
+            // their fields and frames. The inherited number is the index of a name plus one, shifted left by
+            // one bit; the lowest bit says that the name is only that of a kind.
             inherit(&heap.dominators().parent, heap.root(), |node, above| {
                 let (name, is_kind) = (above >> 1, above & 1 == 1);
                 if (node as usize) < blocks {
@@ -101,7 +102,7 @@ impl HeapTables {
         let spaces: Arc<[Arc<str>]> = SPACES.iter().map(|name| (*name).into()).collect();
         let snapshot = heap.snapshot();
         for index in scan.part.range(snapshot.groups().len()) {
-            // What cannot be read is in the heap's losses.
+            // Unreadable groups are counted in the heap's losses.
             let Ok(group) = snapshot.group(index) else { continue };
             let blocks = group.blocks();
             let ids = || blocks.iter().map(|block| block.id.0);

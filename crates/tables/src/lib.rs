@@ -1,8 +1,9 @@
-//! Evidence as tables, for whoever asks by SQL: which tables there are and what their columns mean ([`schema`]), and how their rows are
-//! read from a snapshot ([`HeapTables`]), a trace ([`TraceTables`]) and a recording of live numbers ([`RecordingTables`]).
+//! Evidence as tables, for SQL: which tables there are and what their columns mean ([`schema`]), and scans that
+//! read their rows from a snapshot ([`HeapTables`]), a trace ([`TraceTables`]) or a recording of live numbers
+//! ([`RecordingTables`]).
 //!
-//! Rows come in batches of columns, straight from the evidence: a query of two columns of twenty million
-//! blocks reads no others, and nothing is converted beforehand. `docs/tables.md` is made from the schema.
+//! Rows come in batches of columns, directly from the evidence: a query of two columns of twenty million blocks
+//! reads only these, and nothing is converted beforehand. `docs/tables.md` is generated from the schema.
 
 mod batch;
 mod heap;
@@ -21,35 +22,35 @@ use std::io;
 
 use schema::Table;
 
-/// Takes batches; what it returns as an error ends the scan.
+/// Receives batches; if it returns an error, the scan ends with that error.
 pub type Sink<'a> = dyn FnMut(Batch) -> io::Result<()> + 'a;
 
-/// What is wanted of a table.
+/// A request for rows of a table.
 pub struct Scan<'a> {
     /// The table.
     pub table: &'a Table,
-    /// Whether a column is wanted, by its place.
+    /// Whether a column is wanted, by its index.
     pub is_wanted: &'a dyn Fn(usize) -> bool,
-    /// Which part of its rows.
+    /// Which part of the rows to read.
     pub part: Part,
-    /// What rows must be like, if that is known.
+    /// A condition on rows, if known.
     pub predicate: Option<Predicate<'a>>,
 }
 
-/// Refuses batches, so that only columns are made of them by which they are judged.
+/// Rejects batches early: only the columns that it needs are computed first.
 pub struct Predicate<'a> {
-    /// Whether it judges by a column, by its place.
+    /// Whether it needs a column, by its index.
     pub needs: &'a dyn Fn(usize) -> bool,
-    /// Whether any row may be one that is wanted.
+    /// Whether any row of a batch may satisfy the condition.
     pub accepts: &'a dyn Fn(&Batch) -> io::Result<bool>,
 }
 
-/// A part of the rows of a table: one of several that are read side by side.
+/// A part of a table's rows; several parts can be read in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which, from 0.
+    /// The number of the part, from 0.
     pub index: usize,
-    /// Of how many.
+    /// The number of parts.
     pub of: usize,
 }
 
@@ -57,7 +58,7 @@ impl Part {
     /// All rows.
     pub const WHOLE: Part = Part { index: 0, of: 1 };
 
-    /// Its share of a number of things in a row.
+    /// This part's share of `length` consecutive items.
     fn range(self, length: usize) -> std::ops::Range<usize> {
         let start = |index: usize| length * index / self.of.max(1);
         start(self.index)..start(self.index + 1)
@@ -70,24 +71,24 @@ impl<'a> Scan<'a> {
         Scan { table, is_wanted: &|_| true, part: Part::WHOLE, predicate: None }
     }
 
-    /// Whether a column is read, be it to judge by it.
+    /// Whether a column is read, even if only for the predicate.
     fn reads(&self, place: usize) -> bool {
         let is_judged_by = self.predicate.as_ref().is_some_and(|it| (it.needs)(place));
         (self.is_wanted)(place) || is_judged_by
     }
 }
 
-/// Evidence whose tables can be read.
+/// Evidence that can be read as tables.
 pub trait Tables: Send + Sync {
-    /// The tables that it has.
+    /// The available tables.
     fn tables(&self) -> &'static [&'static Table];
 
-    /// Whether a table can be read in parts. If not, all of its rows are in the first.
+    /// Whether a table can be read in parts. If not, the first part has all rows.
     fn has_parts(&self, table: &Table) -> bool;
 
-    /// Hands rows to `sink`.
+    /// Passes rows to `sink`.
     ///
     /// # Errors
-    /// What `sink` or the predicate says.
+    /// Those of `sink` or the predicate.
     fn scan(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! The table of a recording: every number that changed.
+//! The table of a recording: every change of a number.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::{Scan, Sink, Tables};
 
 const BATCH: usize = 1 << 16;
 
-/// The table of a recording, or of a program that is watched.
+/// The table of a recording, or of a program that is being watched.
 pub struct RecordingTables {
     database: Arc<Database>,
 }
@@ -28,7 +28,7 @@ struct Row {
 }
 
 impl RecordingTables {
-    /// Of what is known.
+    /// The table of a database of live numbers.
     pub fn new(database: Arc<Database>) -> RecordingTables {
         RecordingTables { database }
     }

@@ -1,26 +1,27 @@
-//! Which tables there are, and what their columns mean. Names are the same wherever these tables are: in a query, in a Parquet file,
+//! The tables and the meaning of their columns. Names are the same everywhere: in a query, in a Parquet file,
 //! in an object store.
 //!
-//! Columns are only ever added, at the end; whoever reads a file of an earlier version finds those that it has.
+//! Columns are only ever added, at the end; a reader of a file of an earlier version uses the columns that the
+//! file has.
 
-/// The version of the schema, in the metadata of files.
+/// The version of the schema, stored in the metadata of files.
 pub const VERSION: u32 = 1;
 
-/// What a column has.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers of 64 bits.
+    /// 64-bit integers.
     Whole,
-    /// Numbers.
+    /// Floating-point numbers.
     Real,
-    /// Truth values.
+    /// Booleans.
     Truth,
     /// Texts.
     Text,
 }
 
 impl ColumnKind {
-    /// What SQL calls it.
+    /// The name of the type in SQL.
     pub fn sql(self) -> &'static str {
         match self {
             Whole => "BIGINT",
@@ -36,11 +37,11 @@ impl ColumnKind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it has.
+    /// The type of its values.
     pub kind: ColumnKind,
-    /// Whether a row may have nothing in it.
+    /// Whether values may be null.
     pub is_nullable: bool,
-    /// What it means.
+    /// Its meaning, for the documentation.
     pub about: &'static str,
 }
 
@@ -49,9 +50,9 @@ pub struct Column {
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// What a row is.
+    /// What a row is, for the documentation.
     pub about: &'static str,
-    /// Its columns, in their order.
+    /// Its columns, in order.
     pub columns: &'static [Column],
 }
 
@@ -118,7 +119,7 @@ pub const EDGES: Table = Table {
     ],
 };
 
-/// Of a snapshot: what roots point to.
+/// Of a snapshot: the pointers of roots.
 pub const ROOTS: Table = Table {
     name: "roots",
     about: "A pointer from a root to a block",
@@ -143,7 +144,7 @@ pub const CLASSES: Table = Table {
     ],
 };
 
-/// Of a snapshot that has them: the beginnings of strings.
+/// Of a snapshot that records them: the beginnings of strings.
 pub const STRINGS: Table = Table {
     name: "strings",
     about: "A string or bytes",
@@ -194,7 +195,7 @@ pub const STACKS: Table = Table {
     ],
 };
 
-/// Of a trace: their frames.
+/// Of a trace: the frames of these stacks.
 pub const FRAMES: Table = Table {
     name: "frames",
     about: "A frame of a stack",
@@ -221,7 +222,7 @@ pub const VALUES: Table = Table {
     ],
 };
 
-/// Of a fleet: what a stack did in a minute of a program.
+/// Of a fleet: the samples of a stack in one minute of a program.
 pub const SAMPLES: Table = Table {
     name: "samples",
     about: "A stack in a minute of a program on a machine. What it stands for is samples divided by the rate: `sum(samples / rate) * 8` is an estimate of bytes",
@@ -267,12 +268,12 @@ pub const FLEET_STACKS: Table = Table {
 pub const OF_FLEETS: &[&Table] = &[&SAMPLES, &FLEET_STACKS];
 /// The tables of a snapshot.
 pub const OF_HEAPS: &[&Table] = &[&BLOCKS, &EDGES, &ROOTS, &CLASSES, &STRINGS];
-/// Those of a trace.
+/// The tables of a trace.
 pub const OF_TRACES: &[&Table] = &[&OBJECTS, &STACKS, &FRAMES];
-/// Those of a recording.
+/// The tables of a recording.
 pub const OF_RECORDINGS: &[&Table] = &[&VALUES];
 
-/// All tables, as `docs/tables.md` has them.
+/// All tables, in the format of `docs/tables.md`.
 pub fn document() -> String {
     let mut text = String::new();
     for (title, tables) in [
@@ -305,7 +306,7 @@ mod tests {
     fn names_are_told_once() {
         let all: Vec<&Table> = [OF_HEAPS, OF_TRACES, OF_RECORDINGS].concat();
         for (at, table) in all.iter().enumerate() {
-            // A stack of a fleet is another thing than one of a trace, and both are never asked at once.
+            // A fleet's `stacks` table is another one than a trace's, and no query uses both.
             let is_other = |other: &&Table| other.name != table.name;
             assert!(all[..at].iter().all(is_other), "{}", table.name);
             for (at, column) in table.columns.iter().enumerate() {

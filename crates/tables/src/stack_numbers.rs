@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use bactrian_trace::FrameId;
 
-/// Distinct stacks, by what each adds to the one that it goes on from: a number for each, from the outermost frame inwards.
+/// Distinct stacks as a tree: each stack has a number and consists of an outer stack and one more frame.
 #[derive(Debug, Default)]
 pub struct StackNumbers {
     known: HashMap<(u32, FrameId), u32>,
-    /// The caller and the innermost frame of each but the empty one, which has the number 0.
+    /// The outer stack and the innermost frame of each stack but the empty one, which has the number 0.
     all: Vec<(u32, FrameId)>,
-    /// Which of them are some object's.
+    /// Which of them are the stack of some object.
     allocating: Vec<bool>,
-    /// Of each domain: the numbers along its last stack.
+    /// For each domain, the numbers of the prefixes of its last stack.
     last: HashMap<u16, Vec<u32>>,
 }
 
 impl StackNumbers {
-    /// The number of a stack that shares so many outer frames with the last one of its domain.
+    /// The number of a stack that shares `common` outer frames with the last one of its domain.
     pub fn of(&mut self, domain: u16, common: usize, stack: &[FrameId]) -> u32 {
         let way = self.last.entry(domain).or_default();
         way.truncate(common.min(stack.len()));
@@ -37,17 +37,17 @@ impl StackNumbers {
         number
     }
 
-    /// The stacks that are some object's.
+    /// The stacks of objects.
     pub(crate) fn allocating(&self) -> Vec<u32> {
         (0..self.allocating.len() as u32).filter(|at| self.allocating[*at as usize]).collect()
     }
 
-    /// The stack that called the innermost frame of a stack, and that frame; none of the empty one.
+    /// The outer stack and the innermost frame of a stack; None for the empty one.
     pub fn innermost(&self, number: u32) -> Option<(u32, FrameId)> {
         self.all.get(number.checked_sub(1)? as usize).copied()
     }
 
-    /// The frames of a stack, the innermost first.
+    /// The frames of a stack, innermost first.
     pub fn frames(&self, mut number: u32) -> impl Iterator<Item = FrameId> + '_ {
         std::iter::from_fn(move || {
             let (outer, frame) = self.innermost(number)?;

@@ -1,4 +1,5 @@
-//! The tables of a trace. How objects end is read in a first pass, without stacks; rows are made in a second one.
+//! The tables of a trace. A first pass, without stacks, collects the ends of objects; a second one makes the
+//! rows.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,14 +22,14 @@ pub struct TraceTables {
     losses: Mutex<Losses>,
 }
 
-/// When an object was promoted and collected.
+/// When an object was promoted and collected; None if it was not.
 #[derive(Clone, Copy, Default)]
 struct Ends {
     promoted: Option<Micros>,
     collected: Option<Micros>,
 }
 
-/// One row of `objects`.
+/// A row of `objects`.
 struct Object {
     id: u64,
     time: Micros,
@@ -40,7 +41,7 @@ struct Object {
     ends: Ends,
 }
 
-/// A place in the source, as rows have it.
+/// A source location in the form that rows have.
 #[derive(Clone)]
 struct SourcePlace {
     function: Arc<str>,
@@ -48,7 +49,7 @@ struct SourcePlace {
     line: Option<u64>,
 }
 
-/// What frames stand for, the innermost of what was inlined first.
+/// The source locations of frames; of inlined functions the innermost is first.
 #[derive(Default)]
 struct Places {
     of: HashMap<FrameId, Arc<[SourcePlace]>>,
@@ -91,7 +92,7 @@ impl Places {
 }
 
 impl TraceTables {
-    /// Of a trace.
+    /// The tables of a trace.
     pub fn new(trace: Arc<TraceFile>) -> TraceTables {
         TraceTables { trace, losses: Mutex::new(Losses::default()) }
     }
@@ -183,7 +184,7 @@ impl TraceTables {
         if rows.is_empty() { Ok(()) } else { offer(&mut rows) }
     }
 
-    /// The stacks that allocate, with what frames stand for.
+    /// The stacks of objects, with the frames that they refer to.
     fn stacks_read(&self) -> (StackNumbers, Frames) {
         let mut numbers = StackNumbers::default();
         let mut reader = self.trace.reader(Stacks::Decode);
@@ -200,7 +201,7 @@ impl TraceTables {
         let (numbers, frames) = self.stacks_read();
         let mut places = Places::default();
         for stacks in numbers.allocating().chunks(BATCH) {
-            // The place that allocates, and how many there are: stacks may be long.
+            // The allocating location and the depth: stacks may be long.
             let rows: Vec<(u32, Option<SourcePlace>, u64)> = stacks
                 .iter()
                 .map(|&stack| {

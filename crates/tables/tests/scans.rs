@@ -1,4 +1,4 @@
-//! What is asked for column by column is what is asked for at once.
+//! Reading columns one by one gives the same as reading all of them.
 
 #[allow(dead_code, reason = "shared with the tests of snapshots, which use more of it")]
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
@@ -41,7 +41,7 @@ fn check(tables: &dyn Tables) {
                 check_kind(column.kind, column.is_nullable, whole.columns[place].as_ref());
             }
         }
-        // Parts are the whole.
+        // The parts together are the whole.
         let of = 3;
         let parts = (0..of).flat_map(|index| {
             rows_of(tables, &Scan { part: Part { index, of }, ..Scan::whole(table) })
@@ -54,7 +54,7 @@ fn check(tables: &dyn Tables) {
         if tables.has_parts(table) && table.name != "edges" {
             assert_eq!(parts, whole, "{}", table.name);
         }
-        // What a predicate accepts by some columns comes with all that are wanted, and only with those.
+        // A batch accepted by some columns arrives with exactly the wanted ones.
         for accepted in [true, false] {
             let predicate = Predicate {
                 needs: &|place| place < 2,
@@ -71,7 +71,7 @@ fn check(tables: &dyn Tables) {
             let expected = scanned(tables, table, &|place| place > 0);
             assert_eq!(rows_of(tables, &scan), if accepted { expected } else { Vec::new() });
         }
-        // The error of the sink ends the scan.
+        // An error of the sink ends the scan.
         let mut seen = 0;
         let refused = tables.scan(&Scan::whole(table), &mut |_| {
             seen += 1;
