@@ -1,32 +1,32 @@
-//! What the headers of exports say besides the profile.
+//! What the headers of exports contain besides the profile.
 
 use bactrian_analysis::TraceFile;
 use bactrian_analysis::units::Bytes;
 use bactrian_trace::{Micros, TraceInfo};
 
-/// The facts about a run.
+/// Facts about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct About {
     /// Path of the program.
     pub program: String,
-    /// Name of the machine it ran on.
+    /// Host name of the machine it ran on.
     pub host: String,
-    /// Its process id.
+    /// Process id of the program.
     pub pid: u64,
-    /// When the trace begins, counted from the Unix epoch.
+    /// Start of the trace, since the Unix epoch.
     pub start: Micros,
-    /// How long it lasts.
+    /// Length of the trace.
     pub duration: Micros,
-    /// The probability with which each allocated word was sampled.
+    /// The probability with which each allocated word was sampled, per word.
     pub sample_rate: f64,
-    /// Size of a word of the program.
+    /// Word size of the program.
     pub word_size: Bytes,
     /// Version of Bactrian.
     pub version: String,
 }
 
 impl About {
-    /// The facts that a trace has, and the version of this Bactrian.
+    /// The facts in a trace, and the version of this Bactrian.
     pub fn of(trace: &TraceFile) -> About {
         let info = trace.info();
         About {
@@ -41,18 +41,18 @@ impl About {
         }
     }
 
-    /// The program without its folder, for titles.
+    /// The program's name without its folder, for titles.
     pub fn title(&self) -> &str {
         let name = self.program.rsplit('/').next().unwrap_or_default();
         if name.is_empty() { "program" } else { name }
     }
 }
 
-/// How much was live at a moment.
+/// The live memory at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LivePoint {
-    /// When, counted from the start of the trace.
+    /// The time since the start of the trace.
     pub time: Micros,
-    /// Estimated bytes that were live then.
+    /// Estimated live bytes at that time.
     pub live: Bytes,
 }

@@ -1,4 +1,4 @@
-//! A table (RFC 4180): a row for each stack that allocated something itself, and for each measure the
+//! A table (RFC 4180) with a row for each stack that allocated something itself. For each measure it has the
 //! estimate and the ends of its interval.
 
 use std::borrow::Cow;
@@ -35,8 +35,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a frame as it stands between quotes: quotes doubled, and nothing in it that would look
-/// like the end of the frame or of the row.
+/// The text of a frame for a quoted field: quotes doubled, without anything that looks like the end of the
+/// frame or of the row.
 fn quotable(label: &Label) -> String {
     let text = match label.place() {
         Some(_) => Cow::Owned(label.text()),

@@ -1,5 +1,5 @@
-//! Folded stacks: a line for each stack, `outermost;inner;innermost VALUE`. Flame graphs are drawn from
-//! them. The first column is written.
+//! Folded stacks: one line per stack, `outermost;inner;innermost VALUE`. Flame graphs are drawn from them. Only
+//! the first column of the profile is written.
 
 use std::io::{self, Write};
 
@@ -21,8 +21,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A name without what has a meaning in the format. That is every blank, not just the last: readers take
-/// a number after a blank for a second value.
+/// A name without characters that have a meaning in the format. That includes every blank, not just the last:
+/// readers take a number after a blank for a second value.
 fn one_word(name: &str) -> String {
     let harmless = |c: char| match c {
         ';' => ':',

@@ -1,4 +1,4 @@
-//! The formats there are, and what each wants of a profile.
+//! The export formats, and the profile that each one needs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ const fn measure(unit: Unit, of: Of) -> Measure {
     Measure { unit, of }
 }
 
-/// In the order in which Go's heap profiles have them.
+/// In the order of Go's heap profiles.
 const BYTES_AND_OBJECTS: &[Measure] = &[
     measure(Unit::Objects, Of::Allocated),
     measure(Unit::Bytes, Of::Allocated),
@@ -60,7 +60,7 @@ impl Format {
         }
     }
 
-    /// How files of this format are called, after the first dot; tools go by it.
+    /// The file extension, after the first dot; tools recognise files by it.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Folded => "folded",
@@ -72,16 +72,16 @@ impl Format {
         }
     }
 
-    /// The detail of stacks that its tools can show.
+    /// The level of detail of stacks that its tools can show.
     pub fn by(self) -> By {
         match self {
-            // A flame graph of lines instead of functions would be in splinters.
+            // A flame graph by lines instead of functions would be fragmented.
             Format::Folded => By::Function,
             _ => By::Site,
         }
     }
 
-    /// The measures that its tools can show; the first is what they show at first.
+    /// The measures that its tools can show; the first is their default.
     pub fn measures(self) -> &'static [Measure] {
         match self {
             Format::Folded => &BYTES[..1],
@@ -97,7 +97,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The name of no format.
+/// A name that is not a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFormat(String);
 

@@ -1,10 +1,10 @@
-//! The frames that stacks are made of: the labels, and one that stands for an empty stack.
+//! The frames of stacks: the labels, and one that stands for an empty stack.
 
 use bactrian_analysis::{Column, Label, LabelId, Labels, Profile, StackId, StackTree};
 
-/// What is shown for objects whose stack is unknown, or hidden as a whole.
+/// Shown for objects whose stack is unknown or completely hidden.
 const NO_STACK: &str = "[no stack]";
-/// What is shown for a frame whose name is empty.
+/// Shown for a frame whose name is empty.
 const NO_NAME: &str = "[no name]";
 
 /// All frames of a profile, numbered from 0.
@@ -12,7 +12,7 @@ const NO_NAME: &str = "[no name]";
 pub struct Frames<'a> {
     tree: &'a StackTree,
     labels: &'a Labels,
-    /// There only if some object has no stack.
+    /// Present only if some object has no stack.
     no_stack: Option<Label>,
 }
 
@@ -30,12 +30,12 @@ impl<'a> Frames<'a> {
         self.no_stack.is_some()
     }
 
-    /// All of them in order.
+    /// All frames, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Label> {
         self.labels.iter().map(|(_, label)| label).chain(&self.no_stack)
     }
 
-    /// The number of the innermost frame of a stack.
+    /// The number of a stack's innermost frame.
     pub fn innermost(&self, stack: StackId) -> usize {
         if stack == StackId::ROOT { self.labels.len() } else { self.tree.label(stack).index() }
     }

@@ -1,4 +1,4 @@
-//! The functions that frames are in. Frames are many to a function: one for each place in it.
+//! The functions of frames. A function has many frames, one for each location in it.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use crate::frames::{self, Frames};
 pub struct Function<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its file; not known of frames without debug information.
+    /// Its file; unknown for frames without debug information.
     pub file: Option<&'a str>,
 }
 
 /// The distinct functions of a profile, numbered from 0.
 #[derive(Debug, Default)]
 pub struct Functions<'a> {
-    /// All of them.
+    /// All functions, in order of their numbers.
     pub all: Vec<Function<'a>>,
-    /// The number of the function of each frame.
+    /// The number of each frame's function.
     pub of_frames: Vec<usize>,
 }
 

@@ -17,7 +17,7 @@ struct Document<'a, L, S> {
     schema_version: u32,
     bactrian: &'a str,
     program: Program<'a>,
-    /// Whether the trace was read without loss and every stack found room.
+    /// Whether the trace was read without losses and no stack was dropped.
     complete: bool,
     by: By,
     columns: Vec<ColumnHead>,
@@ -32,10 +32,10 @@ struct Program<'a> {
     pid: u64,
     /// Seconds since the Unix epoch.
     start: f64,
-    /// Seconds.
+    /// In seconds.
     duration: f64,
     sample_rate: f64,
-    /// Bytes.
+    /// In bytes.
     word_size: u64,
 }
 
@@ -102,7 +102,7 @@ fn stack(profile: &Profile, stack: StackId) -> Stack {
     Stack { parent: outer, label: outer.map(|_| profile.tree.label(stack).index()), values }
 }
 
-/// Digits beyond these mean nothing, and would be most of the file.
+/// Further digits are meaningless and would be most of the file.
 fn hundredths(Estimate { value, low, high }: Estimate) -> Estimate {
     let round = |value: f64| (value * 100.0).round() / 100.0;
     Estimate { value: round(value), low: round(low), high: round(high) }
@@ -110,7 +110,7 @@ fn hundredths(Estimate { value, low, high }: Estimate) -> Estimate {
 
 #[cfg(test)]
 mod tests {
-    /// Scripts go by the document.
+    /// Scripts rely on the document.
     #[test]
     fn the_document_names_the_version() {
         let document = include_str!("../../../docs/exports.md");

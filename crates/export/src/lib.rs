@@ -1,16 +1,16 @@
 //! Profiles in the formats of other tools.
 //!
-//! For: looking at what Bactrian found in the viewer one knows already. `docs/exports.md` says what each
-//! format holds, how it is opened, and which real tool was used to check it.
+//! **Purpose.** Looking at Bactrian's results in a familiar viewer. `docs/exports.md` says what each format
+//! contains, how to open it, and which real tool was used to check it.
 //!
-//! The caller owes: a [`Profile`] at the detail of [`Format::by`]; its columns are exported in their
-//! order, and [`Format::measures`] says which are usual. Output that can take many small writes.
+//! **The caller owes** a [`Profile`] at the detail of [`Format::by`], whose columns are exported in order
+//! ([`Format::measures`] says which are usual), and an output that can take many small writes.
 //!
-//! Promises: output streams; memory follows the number of distinct stacks and labels, never the size of
-//! the output; time follows the stacks and the output. Names are replaced where a format cannot hold
-//! them, so that no name breaks a file. Formats of whole numbers sum to the rounded total.
+//! **Promises.** Output is streamed; memory depends on the number of distinct stacks and labels, never on the
+//! size of the output; time depends on the stacks and the output. Names are replaced where a format cannot
+//! represent them, so that no name breaks a file. In formats with integers, values sum to the rounded total.
 //!
-//! Left out: what the numbers mean and how sure they are. Only CSV and JSON have room for the error of
+//! **Left out:** what the numbers mean and how certain they are. Only CSV and JSON have room for the error of
 //! an estimate.
 //!
 //! ```no_run
@@ -55,8 +55,8 @@ pub use heap::{
 };
 pub use json::SCHEMA_VERSION;
 
-/// Writes `profile` to `out`. `timeline` is how much was live over time, earliest first; only the Firefox
-/// Profiler shows it.
+/// Writes `profile` to `out`. `timeline` is live memory over time, earliest first; only the Firefox Profiler
+/// shows it.
 ///
 /// # Errors
 /// If `out` does not take it.
@@ -67,7 +67,7 @@ pub fn export(
     timeline: &[LivePoint],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // Formats write in small pieces.
+    // The writers make many small writes.
     let mut out = BufWriter::with_capacity(64 << 10, out);
     match format {
         Format::Folded => folded::write(profile, &mut out),

@@ -1,4 +1,4 @@
-//! Tables as Parquet files, one for each, in a folder: for DuckDB, pandas, polars, Spark and others.
+//! Tables as Parquet files in a folder, one file each: for DuckDB, pandas, polars, Spark and others.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,19 +15,19 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-/// Rows that are written at once: what engines read at once, and what is in memory.
+/// The number of rows per row group, which is what engines read, and what is held in memory, at once.
 const ROW_GROUP: usize = 1 << 18;
 
-/// What was written of a table.
+/// A table that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenTable {
     /// Its name.
     pub name: &'static str,
-    /// Its rows.
+    /// The number of its rows.
     pub rows: usize,
 }
 
-/// Writes all tables into a folder that is there.
+/// Writes all tables into an existing folder.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -40,7 +40,7 @@ pub fn write_parquet(tables: &dyn Tables, folder: &Path) -> io::Result<Vec<Writt
     tables.tables().iter().map(write).collect()
 }
 
-/// Writes one table, and tells how many rows it has.
+/// Writes one table and returns the number of its rows.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -104,7 +104,7 @@ fn put<D: DataType>(
         levels.push(i16::from(value.is_some()));
         there.extend(value);
     }
-    // A column that always has something has no levels.
+    // A column that is not nullable has no definition levels.
     let levels = column.is_nullable.then_some(levels.as_slice());
     out.typed::<D>().write_batch(&there, levels, None)?;
     Ok(())

@@ -1,7 +1,7 @@
 //! The path from the outermost call to a stack.
 //!
-//! Stacks are visited in the order in which they first appeared, so one often continues another. The path
-//! moves from stack to stack and touches only what differs, which makes most moves short.
+//! Stacks are visited in the order in which they first appeared, so one often continues another. The path moves
+//! from stack to stack and touches only what differs, which makes most moves short.
 
 use bactrian_analysis::{StackId, StackTree};
 
@@ -15,10 +15,10 @@ pub fn every_stack(tree: &StackTree) -> impl Iterator<Item = StackId> + use<> {
 pub struct Path<'a> {
     tree: &'a StackTree,
     stacks: Vec<StackId>,
-    /// For each stack, its place in `stacks` when it was last there. True only if it is still there, so
+    /// For each stack, its index in `stacks` when it was last there. Valid only if it is still there, so
     /// nothing has to be undone when the path moves on.
     places: Vec<u32>,
-    /// What a move adds, innermost first.
+    /// The stacks added by a move, innermost first.
     added: Vec<StackId>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Path<'a> {
         Path { tree, stacks: Vec::new(), places: vec![0; tree.len()], added: Vec::new() }
     }
 
-    /// Moves to `stack` and returns how many of the outermost stayed as they were.
+    /// Moves to `stack` and returns how many of the outermost stacks stayed unchanged.
     pub fn go_to(&mut self, stack: StackId) -> usize {
         let mut at = stack;
         while at != StackId::ROOT && !self.holds(at) {
@@ -47,8 +47,8 @@ impl<'a> Path<'a> {
         kept
     }
 
-    /// The stacks that lead here, outermost first, this one last. Of the empty stack, itself only: formats
-    /// have no empty stacks, and show a frame in its place.
+    /// The stacks on the path, outermost first, the current one last. For the empty stack only itself: formats
+    /// have no empty stacks and show a frame in its place.
     pub fn stacks(&self) -> &[StackId] {
         &self.stacks
     }
@@ -62,7 +62,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The text of a path: the names of its frames, outermost first, with `;` between them.
+/// The text of a path: the names of its frames, outermost first, separated by `;`.
 #[derive(Debug)]
 pub struct PathText<'a> {
     path: Path<'a>,
@@ -77,7 +77,7 @@ impl<'a> PathText<'a> {
         PathText { path: Path::new(tree), text: String::new(), ends: Vec::new() }
     }
 
-    /// Moves to `stack` and returns its text. `name` names the innermost frame of a stack.
+    /// Moves to `stack` and returns its text. `name` returns the name of a stack's innermost frame.
     pub fn of<'n>(&mut self, stack: StackId, name: impl Fn(StackId) -> &'n str) -> &str {
         let kept = self.path.go_to(stack);
         self.ends.truncate(kept);

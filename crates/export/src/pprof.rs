@@ -1,6 +1,6 @@
 //! The format of pprof: a gzipped protobuf message `Profile` (profile.proto of github.com/google/pprof).
 //!
-//! Samples go first and strings last, so that samples stream. pprof reads fields in any order.
+//! Samples come first and strings last, so that samples can be streamed. pprof reads fields in any order.
 
 use std::io::{self, Write};
 
@@ -33,18 +33,18 @@ pub mod field {
     pub const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 
-/// The program is the one mapping; pprof counts ids from 1.
+/// The program is the only mapping; pprof's ids begin at 1.
 const MAPPING_ID: u64 = 1;
 
 pub fn write(profile: &Profile, about: &About, out: &mut impl Write) -> io::Result<()> {
-    // As Go's runtime does: the files are large, and compress well at any level.
+    // As in Go's runtime: the files are large, and compress well at any level.
     let mut out = GzEncoder::new(out, Compression::fast());
     let comments = comments(profile, about);
     let frames = Frames::new(profile);
     let functions = Functions::new(&frames);
     let mut message = Message::default();
     let mut strings = Strings::default();
-    // The first string has to be the empty one.
+    // The first string must be the empty one.
     strings.number("");
 
     head(profile, about, &comments, &mut strings, &mut message);
@@ -67,8 +67,8 @@ pub fn write(profile: &Profile, about: &About, out: &mut impl Write) -> io::Resu
         let mut function = Message::default();
         function.integer(1, id(at));
         function.integer(2, strings.number(name) as u64);
-        // The system name stays empty: pprof would take apart a name that is equal to it, as if a
-        // compiler had mangled it.
+        // The system name stays empty: if it equalled the name, pprof would demangle the name as if it came
+        // from C++.
         function.integer(4, strings.number(file.unwrap_or_default()) as u64);
         message.message(field::FUNCTION, &function);
         message.flush(&mut out)?;
@@ -107,7 +107,7 @@ fn head<'a>(
     for comment in comments {
         message.integer(field::COMMENT, strings.number(comment) as u64);
     }
-    // Without it, pprof shows the last.
+    // Otherwise pprof shows the last one by default.
     let measures = || profile.columns.iter().map(|column| column.measure);
     let default = measures().find(|measure| measure.unit == Unit::Bytes).or(measures().next());
     if let Some(measure) = default {
@@ -138,7 +138,7 @@ fn samples(profile: &Profile, frames: &Frames<'_>, out: &mut impl Write) -> io::
     Ok(())
 }
 
-/// Tells pprof whose code it is, and that names need not be looked up.
+/// Tells pprof which program it is, and that names need not be looked up.
 fn mapping<'a>(about: &'a About, strings: &mut Strings<'a>, message: &mut Message) {
     let mut mapping = Message::default();
     mapping.integer(1, MAPPING_ID);
@@ -150,7 +150,7 @@ fn mapping<'a>(about: &'a About, strings: &mut Strings<'a>, message: &mut Messag
     message.message(field::MAPPING, &mapping);
 }
 
-/// pprof shows these above its tables.
+/// Comments, which pprof shows above its tables.
 fn comments(profile: &Profile, about: &About) -> Vec<String> {
     let mut comments = vec![format!("bactrian {}, host {}", about.version, about.host)];
     if about.sample_rate < 1.0 {
@@ -163,7 +163,7 @@ fn comments(profile: &Profile, about: &About) -> Vec<String> {
     comments
 }
 
-/// The names that Go's heap profiles have, and more of their kind.
+/// The names in Go's heap profiles, and more in the same style.
 fn type_name(Measure { unit, of }: Measure) -> &'static str {
     match (of, unit) {
         (Of::Allocated, Unit::Objects) => "alloc_objects",
@@ -184,12 +184,12 @@ fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-/// pprof's ids are numbers from 1.
+/// pprof's ids begin at 1.
 fn id(index: usize) -> u64 {
     index as u64 + 1
 }
 
-/// As much as pprof's signed integers hold.
+/// Limited to what pprof's signed integers can hold.
 fn nanoseconds(micros: u64) -> u64 {
     micros.saturating_mul(1000).min(MOST)
 }

@@ -1,29 +1,29 @@
-//! As much of the Protocol Buffers encoding as a profile needs: integers, strings, packed arrays and
-//! messages in messages.
+//! The part of the Protocol Buffers encoding that a profile needs: integers, strings, packed arrays and nested
+//! messages.
 //!
-//! The length of a message stands before it, so a message is made whole in memory and then written. The
-//! outermost message has no length: its fields go straight to the output.
+//! The length of a message precedes it, so a message is built completely in memory and then written. The
+//! outermost message has no length: its fields are written directly.
 
 use std::io::{self, Write};
 
 /// The wire type of integers.
 const VARINT: u64 = 0;
-/// The wire type of what begins with its length.
+/// The wire type of fields that begin with their length.
 const LENGTH_DELIMITED: u64 = 2;
 
-/// A message in the making. Emptied and used again where many are made.
+/// A message being built. It can be cleared and reused.
 #[derive(Debug, Default)]
 pub struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
-    /// Takes all fields out.
+    /// Removes all fields.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// An integer. Zero is what an absent field means, and is not written.
+    /// Adds an integer. Zero is the default of an absent field and is not written.
     pub fn integer(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3 | VARINT);
@@ -31,24 +31,24 @@ impl Message {
         }
     }
 
-    /// A string.
+    /// Adds a string.
     pub fn string(&mut self, field: u64, text: &str) {
         self.delimited(field, text.as_bytes());
     }
 
-    /// A message.
+    /// Adds a nested message.
     pub fn message(&mut self, field: u64, message: &Message) {
         self.delimited(field, &message.bytes);
     }
 
-    /// An array of integers.
+    /// Adds a packed array of integers.
     pub fn packed(&mut self, field: u64, values: &[u64]) {
         self.varint(field << 3 | LENGTH_DELIMITED);
         self.varint(values.iter().map(|&value| varint_length(value)).sum());
         values.iter().for_each(|&value| self.varint(value));
     }
 
-    /// Writes the fields out as those of the outermost message, and takes them out.
+    /// Writes the fields as those of the outermost message, and removes them.
     pub fn flush(&mut self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&self.bytes)?;
         self.clear();
@@ -61,7 +61,7 @@ impl Message {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Seven bits to a byte, the lowest first; the top bit says that more follow.
+    /// Seven bits per byte, the lowest first; the top bit says that more follow.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
@@ -79,7 +79,7 @@ fn varint_length(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The examples of the encoding's own description.
+    /// The examples of the specification of the encoding.
     #[test]
     fn fields_are_encoded_as_described() {
         let mut inner = Message::default();

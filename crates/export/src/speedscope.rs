@@ -1,6 +1,6 @@
 //! Speedscope's own format: one sampled profile per column, all with the same frames.
 //!
-//! Its samples have no times, only weights, so the sum of the weights is where a profile ends.
+//! Its samples have no times, only weights, so a profile ends at the sum of its weights.
 
 use std::io::{self, Write};
 
@@ -54,7 +54,7 @@ struct Sampled<S, W> {
     weights: W,
 }
 
-/// The frames of each stack that holds something, outermost first.
+/// The frames of each stack with a value, outermost first.
 struct Samples<'a> {
     tree: &'a StackTree,
     frames: &'a Frames<'a>,

@@ -1,9 +1,9 @@
-//! JSON arrays that are made while they are written.
+//! JSON arrays that are generated while they are written.
 
 use serde::{Serialize, Serializer};
 
-/// The array of what the iterator yields that the function makes. serde only lends values out, and an
-/// iterator can be walked once: hence a function.
+/// The array of an iterator's items. It holds a function that makes the iterator, because serde only lends
+/// values and an iterator can be walked only once.
 pub struct Stream<F>(pub F);
 
 impl<F, I> Serialize for Stream<F>
@@ -17,7 +17,7 @@ where
     }
 }
 
-/// The array that holds a value so many times.
+/// The array that contains a value this many times.
 #[derive(Clone, Copy, Debug)]
 pub struct Same<T>(pub T, pub usize);
 

@@ -1,8 +1,8 @@
-//! A table of strings, for formats that write each once and then say its number.
+//! A string table, for formats that write each string once and refer to it by number.
 
 use std::collections::HashMap;
 
-/// Distinct strings, numbered from 0 in the order in which they were asked for.
+/// Distinct strings, numbered from 0 in order of first use.
 #[derive(Debug, Default)]
 pub struct Strings<'a> {
     numbers: HashMap<&'a str, usize>,
@@ -10,7 +10,7 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// The number of a string, new or known.
+    /// The number of a string, which is added if it is new.
     pub fn number(&mut self, text: &'a str) -> usize {
         *self.numbers.entry(text).or_insert_with(|| {
             self.all.push(text);
@@ -18,7 +18,7 @@ impl<'a> Strings<'a> {
         })
     }
 
-    /// All strings in order.
+    /// All strings, in order of their numbers.
     pub fn all(&self) -> &[&'a str] {
         &self.all
     }

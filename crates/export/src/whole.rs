@@ -1,14 +1,14 @@
-//! Whole numbers for formats that have no others.
+//! Integer values, for formats without fractions.
 //!
 //! Estimates have fractions: one sample of a large block stands for a hundredth of an object. Rounded
-//! each by itself, a thousand of them would vanish. So what rounding takes from one stack is carried to
-//! the next: every value is off by less than one, and the values sum to the rounded total.
+//! separately, a thousand of them would vanish. So the rounding error of one stack is carried to the next:
+//! every value is off by less than one, and the values sum to the rounded total.
 
 use bactrian_analysis::{Column, StackId, StackTree};
 
 use crate::path::every_stack;
 
-/// Most that the integers of all formats hold.
+/// The greatest integer that all formats can hold.
 pub const MOST: u64 = i64::MAX as u64;
 
 /// Rounds the values of one column, stack after stack.
@@ -19,7 +19,7 @@ pub struct Rounding {
 }
 
 impl Rounding {
-    /// What the stack allocated itself.
+    /// What the stack itself allocated.
     pub fn own(&mut self, column: &Column, stack: StackId) -> u64 {
         self.next(column.estimate(column.own(stack)).value)
     }
@@ -33,7 +33,7 @@ impl Rounding {
     }
 }
 
-/// The stacks that allocated something themselves, and what. Parents come before their children.
+/// The stacks that allocated something themselves, with the amount. Parents come before their children.
 pub fn nonzero<'a>(
     tree: &StackTree,
     column: &'a Column,

@@ -1,4 +1,4 @@
-//! The memory track: how much was live, over time. Its samples are changes, from nothing at first.
+//! The memory track: live memory over time. Its samples are changes, beginning at zero.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ struct Samples {
 }
 
 impl Counter {
-    /// The track, if there is anything to show.
+    /// The track; None if there is nothing to show.
     pub fn new(about: &About, timeline: &[LivePoint]) -> Option<Counter> {
         let mut before = 0;
         let change = |point: &LivePoint| {

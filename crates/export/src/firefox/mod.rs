@@ -1,11 +1,11 @@
 //! The Firefox Profiler's own format ("processed profile").
 //!
-//! Each column is a thread, whose call tree then shows it. Its samples are at the moment that the measure
-//! is about, the peak or the end: what a stack allocated in the whole run has no place of its own in time.
-//! Time is shown by a memory track.
+//! Each column becomes a thread, whose call tree shows it. All samples of a thread are at the moment that its
+//! measure refers to, the peak or the end, because what a stack allocated in the whole run has no single point
+//! in time. A memory track shows the course of time.
 //!
-//! The version written is the first in which threads share their tables: before, the stacks would have to
-//! be written once per column. The profiler reads this and every older version.
+//! The version is the first one in which threads share their tables; before it, the stacks would have to be
+//! written once per column. The profiler reads this and every older version.
 
 mod memory;
 mod tables;
@@ -28,7 +28,7 @@ use tables::{StackNumbers, shared_tables};
 
 /// Version of processed profiles.
 const PROCESSED_VERSION: u32 = 60;
-/// Version of the raw profiles of Firefox that this one goes with.
+/// The corresponding version of Firefox's raw profiles.
 const RAW_VERSION: u32 = 30;
 
 #[derive(Serialize)]
@@ -70,7 +70,7 @@ fn meta(about: &About) -> Value {
         "importedFrom": format!("bactrian {}", about.version),
         "processType": 0,
         "startTime": milliseconds(about.start),
-        // There is no interval between samples, and zero is not allowed.
+        // Samples have no interval, and zero is not allowed.
         "interval": 1,
         "stackwalk": 1,
         "symbolicated": true,
@@ -121,7 +121,7 @@ fn thread<'a>(
     let values = move || whole::nonzero(&profile.tree, column);
     let count = values().count();
     let now = milliseconds(moment(profile, about, column));
-    // The profiler shows the time that samples span. Empty ones make that the whole run.
+    // The profiler shows the time range of the samples. Two empty samples extend it to the whole run.
     let (start, end) = (0.0, milliseconds(about.duration));
     let samples = Samples {
         length: 1 + count + 1,
@@ -136,7 +136,7 @@ fn thread<'a>(
         }),
         weight_type: match column.measure.unit {
             Unit::Bytes => "bytes",
-            // The profiler knows no objects.
+            // The profiler has no unit for objects.
             Unit::Objects => "samples",
         },
     };
@@ -165,7 +165,7 @@ fn thread<'a>(
     }
 }
 
-/// The moment that a measure is about.
+/// The moment that a measure refers to.
 fn moment(profile: &Profile, about: &About, column: &Column) -> Micros {
     match (column.measure.of, profile.peak) {
         (Of::LiveAtPeak, Some(peak)) => peak.time,

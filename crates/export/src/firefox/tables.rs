@@ -1,4 +1,4 @@
-//! The tables that all threads share. The profiler keeps a table as one array per field.
+//! The tables that all threads share. The profiler stores a table as one array per field.
 
 use bactrian_analysis::{StackId, StackTree};
 use serde::Serialize;
@@ -10,10 +10,10 @@ use crate::path::every_stack;
 use crate::stream::{Same, Stream};
 use crate::strings::Strings;
 
-/// Where stacks are in the stack table.
+/// The indices of stacks in the stack table.
 #[derive(Clone, Copy, Debug)]
 pub struct StackNumbers {
-    /// The first stack of the table. The empty stack is in it only if it has a frame to show.
+    /// The first stack of the table. The empty stack is included only if it has a frame to show.
     first: usize,
 }
 
@@ -22,7 +22,7 @@ impl StackNumbers {
         StackNumbers { first: usize::from(!frames.has_no_stack()) }
     }
 
-    /// The number of a stack that is in the table.
+    /// The index of a stack in the table.
     pub fn of(self, stack: StackId) -> usize {
         stack.index().saturating_sub(self.first)
     }

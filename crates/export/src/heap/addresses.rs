@@ -1,11 +1,11 @@
-//! Addresses of all blocks in four bytes each: the distance from the first of 256 neighbours, in words.
+//! The addresses of all blocks in four bytes each: the distance in words from the first of 256 neighbours.
 
 use std::collections::HashMap;
 
 use bactrian_analysis::heap::Heap;
 use bactrian_graph::Node;
 
-/// Blocks that are measured from one place.
+/// How many blocks share one base address.
 const NEIGHBOURS: usize = 256;
 /// The distance of a block that could not be read.
 const NOWHERE: u32 = u32::MAX;
@@ -15,7 +15,7 @@ const NOWHERE: u32 = u32::MAX;
 pub struct Addresses {
     starts: Vec<u64>,
     distances: Vec<u32>,
-    /// Those that are too far from their neighbours: a few per heap, where one region ends and the next begins.
+    /// Blocks too far from their neighbours: a few per heap, where one region ends and the next begins.
     far: HashMap<Node, u64>,
 }
 
@@ -33,7 +33,7 @@ impl Addresses {
         addresses
     }
 
-    /// The address of a block; none if it could not be read, or is none.
+    /// The address of a node; None if it could not be read, or is not a block.
     #[inline]
     pub fn get(&self, node: Node) -> Option<u64> {
         let &distance = self.distances.get(node as usize)?;

@@ -1,16 +1,16 @@
-//! The largest entries of the merged tree of dominators as a picture for Graphviz.
+//! The largest entries of the merged dominator tree as a picture for Graphviz.
 
 use std::io::{self, Write};
 
 use bactrian_analysis::heap::{Heap, MergedLimits, WORD, merged_dominators};
 use bactrian_analysis::units::show_bytes;
 
-/// Entries that a picture can show.
+/// The maximum number of entries in a picture.
 const MOST: usize = 100;
-/// Characters of a name that fit into a box.
+/// The maximum length of a name in a box, in characters.
 const WIDEST: usize = 60;
 
-/// Writes a heap. Gives how many entries are shown, and how many there are.
+/// Writes a heap. Returns how many entries are shown, and how many there are.
 pub fn write(
     heap: &Heap,
     limits: &MergedLimits,
@@ -18,7 +18,7 @@ pub fn write(
 ) -> io::Result<(usize, usize)> {
     let entries = merged_dominators(heap, limits);
     let mut largest: Vec<usize> = (0..entries.len()).collect();
-    // Whoever is above holds at least as much and comes first: so what is shown is a tree.
+    // A parent holds at least as much as its children and sorts before them, so the shown entries form a tree.
     largest.sort_by_key(|&entry| (std::cmp::Reverse(entries[entry].words), entry));
     largest.truncate(MOST);
     largest.sort_unstable();
@@ -44,7 +44,7 @@ pub fn write(
     Ok((largest.len(), entries.len()))
 }
 
-/// A name as it can stand between quotes.
+/// A name escaped for use between quotes.
 fn quoted(name: &str) -> String {
     let is_long = name.chars().count() > WIDEST;
     let shown = name.chars().take(if is_long { WIDEST - 1 } else { WIDEST });

@@ -1,4 +1,4 @@
-//! The formats there are for heaps.
+//! The export formats for heaps.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +10,13 @@ pub enum HeapFormat {
     Hprof,
     /// Chrome DevTools' heap snapshots.
     Heapsnapshot,
-    /// The tree of dominators in the format of Go's pprof.
+    /// The dominator tree in the format of Go's pprof.
     Pprof,
-    /// The largest of the tree of dominators for Graphviz.
+    /// The largest entries of the dominator tree, for Graphviz.
     Dot,
-    /// Classes, or blocks, for scripts.
+    /// Classes or blocks, for scripts.
     Json,
-    /// Classes, or blocks, for spreadsheets.
+    /// Classes or blocks, for spreadsheets.
     Csv,
 }
 
@@ -43,7 +43,7 @@ impl HeapFormat {
         }
     }
 
-    /// How files of this format are called, after the first dot; tools go by it.
+    /// The file extension, after the first dot; tools recognise files by it.
     pub fn extension(self) -> &'static str {
         match self {
             HeapFormat::Pprof => "pb.gz",
@@ -51,7 +51,7 @@ impl HeapFormat {
         }
     }
 
-    /// Whether it is no text, and not for terminals.
+    /// Whether it is binary and unsuitable for terminals.
     pub fn is_binary(self) -> bool {
         matches!(self, HeapFormat::Hprof | HeapFormat::Pprof)
     }
@@ -63,7 +63,7 @@ impl fmt::Display for HeapFormat {
     }
 }
 
-/// The name of no format for heaps.
+/// A name that is not a format for heaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownHeapFormat(String);
 

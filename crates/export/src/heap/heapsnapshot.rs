@@ -1,12 +1,12 @@
-//! The format of Chrome DevTools' heap snapshots (`.heapsnapshot`), which memlab reads too.
+//! The format of Chrome DevTools' heap snapshots (`.heapsnapshot`), which memlab reads, too.
 //!
-//! One JSON object: `snapshot` says what the numbers mean; `nodes` and `edges` are flat arrays of numbers, those of an
-//! edge in the order of the nodes they come from; `strings` has the texts that numbers stand for. The first node is
-//! the root. Its one child is called `(GC roots)`, as DevTools wants it; below are the holders of our graph, then the
-//! blocks.
+//! It is one JSON object. `snapshot` describes the numbers. `nodes` and `edges` are flat arrays of numbers;
+//! edges are in the order of the nodes that they come from. `strings` has the texts that numbers refer to. The
+//! first node is the root. Its only child is called `(GC roots)`, as DevTools expects; below are the holders of
+//! our graph, then the blocks.
 //!
-//! The id of a block is its number, so that `@12` is the same there and here. Sizes are in bytes with headers, at most
-//! 2^32 - 1, because readers keep them in four bytes.
+//! The id of a block is its number, so that `@12` means the same there and here. Sizes are in bytes with
+//! headers, capped at 2^32 - 1, because readers store them in four bytes.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use bactrian_analysis::heap::{ClassKind, Heap, Visit, every_block};
 use bactrian_graph::Node;
 use bactrian_snapshot::{Ephemeron, WeakSlot};
 
-/// Types of nodes, in the order that readers know.
+/// Types of nodes, in the order that readers expect.
 const NODE_TYPES: [&str; 13] = [
     "hidden",
     "array",
@@ -34,7 +34,7 @@ const NODE_TYPES: [&str; 13] = [
 /// Types of edges.
 const EDGE_TYPES: [&str; 7] =
     ["context", "element", "property", "internal", "hidden", "shortcut", "weak"];
-/// Numbers of a node and of an edge.
+/// The numbers of a node, and those of an edge.
 const NODE_FIELDS: [&str; 7] =
     ["type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness"];
 const EDGE_FIELDS: [&str; 3] = ["type", "name_or_index", "to_node"];
@@ -45,7 +45,7 @@ const PROPERTY: u8 = 2;
 const INTERNAL: u8 = 3;
 const WEAK: u8 = 6;
 
-/// Texts with fixed numbers; those of classes and holders come after.
+/// Texts with fixed indices; those of classes and holders follow.
 const TEXTS: [&str; 4] = ["", "(GC roots)", "data", "on its stack"];
 const NO_TEXT: usize = 0;
 const GC_ROOTS: usize = 1;
@@ -60,7 +60,7 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<()> {
     head(nodes, edges, out)?;
     write_nodes(heap, &weak, out)?;
     let fields = write_edges(heap, &weak, out)?;
-    // DevTools looks for these even if they are empty.
+    // DevTools expects these even if they are empty.
     for name in ["trace_function_infos", "trace_tree", "samples", "locations"] {
         write!(out, "],\n\"{name}\":[")?;
     }
@@ -87,7 +87,7 @@ fn head(nodes: usize, edges: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{{\"snapshot\":{snapshot},")
 }
 
-/// The type of blocks of a class.
+/// The node type of a class's blocks.
 fn node_type(kind: ClassKind) -> u8 {
     let name = match kind {
         ClassKind::String => "string",
@@ -105,7 +105,7 @@ fn node_type(kind: ClassKind) -> u8 {
 fn write_nodes(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<()> {
     let types: Vec<u8> = heap.shapes().iter().map(|class| node_type(class.kind)).collect();
     let blocks = heap.blocks();
-    // The root has the number after all others.
+    // The root gets the number after all others.
     write!(out, "\"nodes\":[{SYNTHETIC},{NO_TEXT},{},0,1,0,0", heap.graph().nodes())?;
     for (node, (&class, &weight)) in (0..).zip(heap.shape_of().iter().zip(heap.weights())) {
         let name = match (node as usize).checked_sub(blocks) {
@@ -121,7 +121,7 @@ fn write_nodes(heap: &Heap, weak: &Weak<'_>, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// Writes edges; gives names of fields, whose texts come after all others.
+/// Writes edges. Returns the names of fields, whose texts come after all others.
 fn write_edges<'a>(
     heap: &'a Heap,
     weak: &Weak<'_>,
@@ -170,7 +170,7 @@ fn write_edges<'a>(
     Ok(names)
 }
 
-/// Where the numbers of a node begin.
+/// The index of a node's first number.
 fn place(node: Node) -> u64 {
     (u64::from(node) + 1) * NODE_FIELDS.len() as u64
 }
@@ -193,7 +193,7 @@ fn strings(heap: &Heap, fields: &[&str], out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "]}}")
 }
 
-/// Keys of ephemerons, which hold nothing; DevTools shows such edges and does not follow them.
+/// Keys of ephemerons, which hold nothing. DevTools shows such edges and does not follow them.
 struct Weak<'a> {
     heap: &'a Heap,
     ephemerons: &'a [Ephemeron],
@@ -207,7 +207,7 @@ impl<'a> Weak<'a> {
         Weak { heap, ephemerons: if is_sorted { ephemerons } else { &[] } }
     }
 
-    /// The keys of a node that is an ephemeron and can be read.
+    /// The keys of a node, if it is a readable ephemeron.
     fn keys(&self, node: Node) -> impl Iterator<Item = Node> {
         let is_one = self.heap.kind(node) == ClassKind::Ephemeron;
         let found = self.ephemerons.binary_search_by_key(&node, |ephemeron| ephemeron.block.0);

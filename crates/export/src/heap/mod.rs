@@ -16,12 +16,12 @@ use bactrian_analysis::heap::{Heap, MergedLimits};
 pub use format::{HeapFormat, UnknownHeapFormat};
 pub use graph::{Picture, write_graph_dot};
 
-/// What is wanted beside the format.
+/// Options besides the format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeapOptions {
-    /// How much of the tree of dominators, for formats that have it.
+    /// How much of the dominator tree to write, for formats that contain it.
     pub limits: MergedLimits,
-    /// Whether to write every block, for formats that need not.
+    /// Whether to write every block, for formats in which that is optional.
     pub blocks: bool,
 }
 
@@ -30,21 +30,21 @@ pub struct HeapOptions {
 pub enum Written {
     /// All blocks.
     Blocks {
-        /// Blocks of which only the first part could be written, because they are too long for the format.
+        /// The number of blocks that were too long for the format and were cut.
         cut: u64,
     },
-    /// The merged tree of dominators.
+    /// The merged dominator tree.
     Entries {
-        /// Entries that were written.
+        /// The number of entries that were written.
         shown: usize,
-        /// Entries that there are.
+        /// The number of all entries.
         all: usize,
     },
-    /// The table of classes.
+    /// The table of classes, with this number of rows.
     Classes(usize),
 }
 
-/// Writes a heap to `out`. Memory besides the heap's own is at most some four bytes per block.
+/// Writes a heap to `out`. Uses at most some four bytes per block in addition to the heap's own memory.
 ///
 /// # Errors
 /// If `out` does not take it.
@@ -54,7 +54,7 @@ pub fn export_heap(
     options: &HeapOptions,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
-    // Formats write in small pieces.
+    // The writers make many small writes.
     let mut out = BufWriter::with_capacity(64 << 10, out);
     let written = match format {
         HeapFormat::Hprof => Written::Blocks { cut: hprof::write(heap, &mut out)? },

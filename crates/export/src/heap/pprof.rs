@@ -1,7 +1,7 @@
-//! The merged tree of dominators in the format of pprof: who holds a block stands where pprof has who called.
+//! The merged dominator tree in the format of pprof: holders take the place of callers.
 //!
-//! Each entry is a sample with its own blocks and bytes, and the stack of the entries above it. So what pprof
-//! calls cumulative is what an entry retains.
+//! Each entry is a sample with its own blocks and bytes, and with the stack of the entries above it. So what
+//! pprof calls cumulative is the retained size of an entry.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use crate::whole::MOST;
 
 const MAPPING_ID: u64 = 1;
 
-/// Writes a heap. Gives how many entries there are.
+/// Writes a heap. Returns the number of entries.
 pub fn write(heap: &Heap, limits: &MergedLimits, out: &mut dyn Write) -> io::Result<usize> {
     let mut out = GzEncoder::new(out, Compression::fast());
     let entries = merged_dominators(heap, limits);
@@ -35,7 +35,7 @@ pub fn write(heap: &Heap, limits: &MergedLimits, out: &mut dyn Write) -> io::Res
         labels.iter().map(|label| locations.number(&label.whole) as u64 + 1).collect();
     let mut stack: Vec<usize> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        // Entries come depth first: the one above is on the stack.
+        // Entries are in depth-first order, so the parent is on the stack.
         while stack.last().is_some_and(|&last| Some(last) != entry.parent) {
             stack.pop();
         }
@@ -69,7 +69,7 @@ pub fn write(heap: &Heap, limits: &MergedLimits, out: &mut dyn Write) -> io::Res
     Ok(entries.len())
 }
 
-/// What a frame is called and where it is in the source.
+/// The name and source location of a frame.
 struct Label {
     whole: String,
     name: String,

@@ -1,4 +1,5 @@
-//! Classes, and if wanted every block, for scripts and spreadsheets. The JSON is described in `docs/exports.md`.
+//! Classes, and every block on request, for scripts and spreadsheets. The JSON is described in
+//! `docs/exports.md`.
 
 use std::io::{self, Write};
 
@@ -9,10 +10,10 @@ use bactrian_graph::NONE;
 use serde::Serialize;
 use serde_json::json;
 
-/// Version of the JSON.
+/// Version of the JSON format.
 pub const HEAP_SCHEMA_VERSION: u32 = 2;
 
-/// What is told of a block.
+/// A row for a block.
 #[derive(Serialize)]
 struct BlockRow<'a> {
     number: u32,
@@ -29,7 +30,7 @@ impl<'a> BlockRow<'a> {
         let number = visit.block.id.0;
         let dominators = heap.dominators();
         let dominator = dominators.parent.get(number as usize).copied();
-        // What cannot be reached is held by nobody.
+        // Nothing holds an unreachable block.
         let dominator = dominator.filter(|dominator| *dominator != NONE);
         let retained = dominators.retained.get(number as usize).filter(|_| dominator.is_some());
         BlockRow {
@@ -44,7 +45,7 @@ impl<'a> BlockRow<'a> {
     }
 }
 
-/// Writes a table (RFC 4180): a row for each class, or for each block. Gives how many classes there are.
+/// Writes a table (RFC 4180): a row for each class, or for each block. Returns the number of classes.
 pub fn csv(heap: &Heap, with_blocks: bool, out: &mut dyn Write) -> io::Result<usize> {
     let table = classes(heap, ClassBy::Type);
     if with_blocks {
@@ -75,7 +76,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// Writes JSON: classes, the merged tree of dominators, and, if wanted, blocks. Gives how many classes there are.
+/// Writes JSON: classes, the merged dominator tree, and blocks on request. Returns the number of classes.
 pub fn json(
     heap: &Heap,
     limits: &MergedLimits,
@@ -130,7 +131,7 @@ pub fn json(
     Ok(table.rows.len())
 }
 
-/// The elements of an array, one in a line.
+/// The elements of an array, one per line.
 struct Rows<'a> {
     out: &'a mut dyn Write,
     is_first: bool,
@@ -152,7 +153,7 @@ impl Rows<'_> {
 
 #[cfg(test)]
 mod tests {
-    /// Scripts go by the document.
+    /// Scripts rely on the document.
     #[test]
     fn the_document_names_the_version() {
         let document = include_str!("../../../../docs/exports.md");

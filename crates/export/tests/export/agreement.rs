@@ -1,4 +1,4 @@
-//! All formats hold the same stacks, and sum to Bactrian's own totals.
+//! All formats contain the same stacks and sum to Bactrian's own totals.
 
 use bactrian_analysis::{Profile, TraceFile};
 use bactrian_export::Format;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::traces::{Code, exported, profile, trace};
 
-/// Many stacks of few functions, so that they share beginnings of every length, in no order.
+/// Many stacks of few functions in no order, with common prefixes of every length.
 fn branching() -> TraceFile {
     let names: [&[u8]; 5] = [b"A.a", b"B.b", b"C.c", b"D.d", b"E.e"];
     let codes: Vec<_> = (1..)
@@ -37,7 +37,7 @@ fn totals(Profile { columns, .. }: &Profile) -> Vec<u64> {
     columns.iter().map(|c| c.estimate(c.total()).value.round() as u64).collect()
 }
 
-/// The labels of a stack, outermost first, by its parents.
+/// The labels of a stack, outermost first, found through its parents.
 fn labels(stacks: &Value, at: usize) -> Vec<u64> {
     let mut labels = Vec::new();
     let mut stack = &stacks[at];

@@ -1,4 +1,4 @@
-//! Exports in the real tools: each accepts the file and shows the totals that Bactrian has.
+//! Exports in the real tools: each accepts the file and shows Bactrian's totals.
 //!
 //! `cargo xtask consumers` gets the tools, says where they are, and runs these tests.
 
@@ -55,7 +55,7 @@ fn pprof_shows_it() {
     }
 }
 
-/// What Speedscope and the Firefox Profiler each have for every column.
+/// What Speedscope and the Firefox Profiler show for every column.
 fn check_columns(shown: &Value, trace: &TraceFile, format: Format) {
     let shown = shown.as_array().expect("one for each column");
     assert_eq!(shown.len(), format.measures().len());

@@ -1,4 +1,4 @@
-//! What formats look like, reviewed as text.
+//! The formats, as text for review.
 
 use bactrian_export::Format;
 
@@ -9,7 +9,7 @@ fn text(format: Format) -> String {
     String::from_utf8(exported(&tiny(), format)).expect("text is UTF-8")
 }
 
-/// JSON as people read it.
+/// Indented JSON.
 fn indented(format: Format) -> String {
     let value: serde_json::Value = serde_json::from_str(&text(format)).expect("it is JSON");
     format!("{value:#}\n")

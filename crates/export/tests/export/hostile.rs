@@ -1,4 +1,4 @@
-//! Names that mean something to a format do not break it, and nothing is lost by them.
+//! Names with characters that mean something to a format do not break it, and nothing is lost by them.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::traces::{Code, exported, trace};
 
-/// Each allocates one block, all seen, outside of the next.
+/// Each of these allocates one block, all of which are sampled, and calls the next.
 const NAMES: &[&[u8]] = &[
     b"plain",
     b"semi;colon",

@@ -1,5 +1,5 @@
-//! Exports of small traces: as text, with names that mean something to a format, and in the tools that
-//! they are for.
+//! Exports of small traces: as text, with names that mean something to a format, and in the tools that they are
+//! made for.
 
 mod agreement;
 mod consumers;

@@ -7,7 +7,7 @@ use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, Source, SourceLocation, TraceInfo, Words, Writer,
 };
 
-/// A function that code is in, the innermost of an inlined frame last.
+/// The functions of a code address; if functions are inlined, the innermost is last.
 pub struct Code {
     pub code: u64,
     pub functions: Vec<(&'static [u8], &'static [u8], u32)>,
@@ -26,7 +26,7 @@ impl Locate for Codes<'_> {
     }
 }
 
-/// An allocation: its stack from the outermost, words, samples, and whether it is collected.
+/// An allocation: its stack from the outermost frame, words, samples, and whether it is collected.
 pub type Allocation<'a> = (&'a [u64], u64, u64, bool);
 
 /// A trace of these allocations, one each millisecond.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Compares with a golden file; if they differ, leaves the new one to be looked at.
+/// Compares with a golden file; on a difference, saves the new output for inspection.
 pub fn check(name: &str, found: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if fs::read_to_string(&golden).is_ok_and(|expected| expected == found) {

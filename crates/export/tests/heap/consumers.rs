@@ -1,5 +1,5 @@
-//! Exports of heaps in the real tools: each accepts the file and shows the blocks, classes, pointers and retained sizes
-//! that Bactrian has.
+//! Exports of heaps in the real tools: each accepts the file and shows Bactrian's blocks, classes, pointers and
+//! retained sizes.
 //!
 //! `cargo xtask consumers` gets the tools, says where they are, and runs these tests.
 
@@ -17,7 +17,7 @@ use crate::tiny::{exported, open};
 use crate::tools::{ask_json, ask_node, pprof, script, tools};
 use crate::{golden, random, tiny};
 
-/// Heaps to look at.
+/// The heaps to export.
 fn heaps() -> [(&'static str, Heap); 2] {
     [("tiny", tiny::tiny()), ("random", open(random::bytes()))]
 }
@@ -61,13 +61,13 @@ fn devtools_shows_it() {
     }
 }
 
-/// Opens a heap with a script that prints the nodes that a tool has, and compares them with ours.
+/// Opens a heap with a script that prints a tool's nodes, and compares them with ours.
 fn heap_snapshot(name: &str, heap: &Heap, script_name: &str) -> Vec<Value> {
     let folder = Path::new(script_name).with_extension("");
     let file = file(&format!("{name}-{}", folder.display()), heap, HeapFormat::Heapsnapshot);
     let json = ask_node(script_name, &file);
     let nodes = rows(&json, "nodes");
-    // And a root above ours.
+    // Plus a root above ours.
     assert_eq!(nodes.len(), heap.graph().nodes() + 1);
     assert_eq!(number(&nodes[0]["retained"]), 8 * heap.reached_words());
     for node in &nodes[1..] {
@@ -89,7 +89,7 @@ fn heap_snapshot(name: &str, heap: &Heap, script_name: &str) -> Vec<Value> {
     nodes.to_vec()
 }
 
-/// The size that VisualVM takes a block to have: it reckons with Java's headers.
+/// The size that VisualVM computes for a block, assuming Java's headers.
 fn java_bytes(heap: &Heap, node: u32) -> u64 {
     let words = heap.block(node).expect("it can be read").words;
     let class = heap.class(node);
@@ -112,7 +112,7 @@ fn java_bytes(heap: &Heap, node: u32) -> u64 {
 fn visualvm_shows_it() {
     for (name, heap) in heaps() {
         let file = file(name, &heap, HeapFormat::Hprof);
-        // What it keeps of another file with this name.
+        // Remove its cache for an earlier file with this name.
         let _ = fs::remove_dir_all(file.with_extension("hprof.hwcache"));
         let library = tools().join("visualvm-heap.jar");
         let mut java = Command::new("java");
@@ -144,7 +144,7 @@ fn visualvm_shows_it() {
     }
 }
 
-/// Classes have as many blocks as ours, and modules hold what they do.
+/// Classes have as many blocks as ours, and modules hold the same blocks.
 fn check_classes(heap: &Heap, json: &Value, by_id: &HashMap<u64, u32>) {
     let classes: HashMap<&str, &Value> = rows(json, "classes")
         .iter()
@@ -183,7 +183,7 @@ fn pprof_shows_it() {
         assert!(top.contains(&format!("{total}B total")), "{name}:\n{top}");
         let top_blocks = pprof(&file, &["-top", "-sample_index=inuse_objects"]);
         assert!(top_blocks.contains(&format!("{} total", heap.blocks())), "{name}:\n{top_blocks}");
-        // What pprof calls cumulative is what we call retained.
+        // What pprof calls cumulative is our retained size.
         let limits = MergedLimits { min_share: 0.0, depth: 100 };
         for entry in merged_dominators(&heap, &limits) {
             let called = heap.describe_merged(entry.kind);

@@ -10,7 +10,7 @@ use crate::tiny::{BLOCKS, BYTES, exported, tiny};
 fn hprof_is_as_it_was() {
     let read = hprof::read(&exported(&tiny(), HeapFormat::Hprof, false));
     golden::check("tiny.hprof.txt", &read.text);
-    // And two for the system properties, one for the thread.
+    // Plus two for the system properties, and one for the thread.
     assert_eq!(read.objects, BLOCKS + 2 + 1);
 }
 
@@ -45,7 +45,7 @@ fn nothing_is_lost_in_json() {
     assert_eq!(json["bytes_held"], BYTES);
 }
 
-/// What is small or deep is summed up, never left out.
+/// Small or deep entries are summed up, never dropped.
 #[test]
 fn the_merged_tree_sums_up_what_it_does_not_show() {
     use bactrian_analysis::heap::{MergedKind, MergedLimits, merged_dominators};

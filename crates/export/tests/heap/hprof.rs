@@ -1,14 +1,14 @@
-//! A reader of HPROF files that takes nothing but what the specification says, and writes down what it reads.
+//! A strict reader of HPROF files that accepts only what the specification allows, and prints what it reads.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// What was read.
+/// The result of reading a file.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// All records, one in a line.
+    /// All records, one per line.
     pub text: String,
-    /// Instances and arrays.
+    /// The number of instances and arrays.
     pub objects: u64,
     strings: HashMap<u64, String>,
     /// Names of classes, and the types of their fields.
@@ -39,7 +39,7 @@ fn size(of: u8) -> usize {
     }
 }
 
-/// Reads a file; panics if it is not as it should be.
+/// Reads a file; panics if it is invalid.
 pub fn read(file: &[u8]) -> Read {
     let mut read = Read::default();
     let mut bytes = Bytes(file);

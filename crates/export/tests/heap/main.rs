@@ -1,4 +1,4 @@
-//! Exports of heaps: a tiny one as text, odd ones, and in the tools that they are for.
+//! Exports of heaps: a tiny one as text, odd ones, and in the tools that they are made for.
 
 mod consumers;
 mod formats;

@@ -1,4 +1,4 @@
-//! Heaps that are empty, damaged, or larger than the buffers of writers.
+//! Heaps that are empty, damaged, or larger than the writers' buffers.
 
 use bactrian_export::HeapFormat;
 use bactrian_snapshot::*;
@@ -6,7 +6,8 @@ use bactrian_snapshot::*;
 use crate::hprof;
 use crate::tiny::{self, exported, open};
 
-/// Two arrays of so many words, which point to each other in their first and last field, and a string as long.
+/// Two arrays of this many words, which point to each other in their first and last fields, and a string of the
+/// same length.
 fn large(words: u64) -> Vec<u8> {
     let columns = Columns::default();
     let write = || -> Result<Vec<u8>> {
@@ -38,7 +39,7 @@ fn large_blocks_are_whole() {
     for words in [3, 1000, 131_068, 131_072, 300_000] {
         let file = exported(&open(large(words)), HeapFormat::Hprof, false);
         let read = hprof::read(&file);
-        // And two for the system properties.
+        // Plus two for the system properties.
         assert_eq!(read.objects, 3 + 2, "{words}");
         assert!(read.text.contains(&format!("of {} of type 8", 8 * words - 1)), "{words}");
     }
@@ -58,7 +59,7 @@ fn an_empty_heap_is_fine() {
     hprof::read(&exported(&heap, HeapFormat::Hprof, false));
 }
 
-/// Whatever is cut or changed in a snapshot, what is left can be exported, and is a file of its format.
+/// Whatever is cut or changed in a snapshot, the rest can be exported as a valid file.
 #[test]
 fn damaged_heaps_are_exported_as_far_as_they_go() {
     let whole = tiny::bytes();

@@ -1,11 +1,11 @@
-//! A heap made by chance, in which everything can be reached.
+//! A random heap in which everything is reachable.
 
 use bactrian_snapshot::*;
 
-/// Blocks of the heap.
+/// The number of blocks.
 const BLOCKS: u64 = 3_000;
 
-/// Numbers that look as if they came by chance (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
@@ -17,10 +17,10 @@ impl Chance {
     }
 }
 
-/// The snapshot of it, as a file.
+/// The bytes of its snapshot file.
 pub fn bytes() -> Vec<u8> {
     let mut chance = Chance(1);
-    // Each block but the first is pointed to by one before it, and by others.
+    // Each block but the first is pointed to by an earlier one, and possibly by others.
     let mut targets: Vec<Vec<u32>> = vec![Vec::new(); BLOCKS as usize];
     for block in 1..BLOCKS {
         targets[chance.below(block) as usize].push(block as u32);

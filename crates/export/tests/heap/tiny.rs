@@ -1,4 +1,4 @@
-//! A tiny heap with one block of every kind, and what is exported of it.
+//! A tiny heap with one block of every kind, and its exports.
 //!
 //! ```text
 //! Main.field 0 -> list [ "camel"; (); (fun) ] -> closure Main.f -> big array of 70 fields, which all point to ..
@@ -11,19 +11,19 @@ use bactrian_analysis::heap::{Heap, MergedLimits};
 use bactrian_export::{HeapFormat, HeapOptions, export_heap};
 use bactrian_snapshot::*;
 
-/// Where the first block is; each of the others follows the one before at once.
+/// The address of the first block; the others follow without gaps.
 pub const FIRST: u64 = 0x7f00_0000_1008;
 
-/// Fields of the big array.
+/// The number of fields of the big array.
 pub const BIG: u32 = 70;
 
-/// All of the heap as bytes with headers.
+/// The size of the whole heap in bytes, headers included.
 pub const BYTES: u64 = 8 * (3 * 3 + 2 + 4 + (1 + BIG as u64) + 4 + 2 + 5 + 2 + 3 + 3);
 
-/// How many blocks there are.
+/// The number of blocks.
 pub const BLOCKS: u64 = 12;
 
-/// The snapshot of it, as a file.
+/// The bytes of its snapshot file.
 pub fn bytes() -> Vec<u8> {
     let columns = Columns { continuations: true, strings: Some(3), ..Columns::default() };
     let info = Info {
@@ -65,7 +65,7 @@ pub fn bytes() -> Vec<u8> {
         (0..BIG).for_each(|_| group.pointer(BlockId(6)));
         // 6: the array of floats.
         block(&mut group, 3, tag::DOUBLE_ARRAY);
-        // 7, 8, 9: a float, which the ephemeron has as data; the ephemeron; another float.
+        // 7, 8, 9: a float, which is the data of the ephemeron; the ephemeron; another float.
         block(&mut group, 1, tag::DOUBLE);
         block(&mut group, 4, tag::ABSTRACT);
         block(&mut group, 1, tag::DOUBLE);
@@ -130,18 +130,18 @@ fn tables() -> Tables {
     tables
 }
 
-/// It as a graph.
+/// The tiny heap as a graph.
 pub fn tiny() -> Heap {
     open(bytes())
 }
 
-/// The heap of a snapshot.
+/// Opens the heap of a snapshot.
 pub fn open(bytes: Vec<u8>) -> Heap {
     let snapshot = Snapshot::from_bytes(bytes).expect("it is a snapshot");
     Heap::new(snapshot, &mut |_| ()).expect("it is small enough")
 }
 
-/// A heap in a format, with all of the tree of dominators.
+/// A heap in a format, with the complete dominator tree.
 pub fn exported(heap: &Heap, format: HeapFormat, blocks: bool) -> Vec<u8> {
     let limits = MergedLimits { min_share: 0.0, depth: 100 };
     let mut out = Vec::new();

@@ -1,15 +1,16 @@
-//! The picture of what is around a block: blocks and roots, with the fields that point from one to the other.
+//! A picture of the neighbourhood of a block: blocks and roots, with the fields that point from one to the
+//! other.
 
 use bactrian_analysis::heap::{Around, AroundEdge, AroundKind, AroundNode};
 use bactrian_analysis::units::show_bytes;
 
 use super::{Line, Look, Picture, PictureBox, counted, percent};
 
-/// Fields that are written at a line.
+/// The maximum number of fields in the label of a line.
 const FIELDS: usize = 3;
 
 impl Picture {
-    /// The picture of what is around a block.
+    /// The picture of the neighbourhood of a block.
     pub fn of_around(around: &Around, title: &str) -> Picture {
         let centre = around.nodes.first().map_or_else(String::new, name);
         let mut boxes: Vec<_> = around.nodes.iter().map(picture_box).collect();
@@ -25,7 +26,7 @@ impl Picture {
         let mut lines = Vec::new();
         for edge in &around.edges {
             match boxes.get_mut(edge.from) {
-                // A line that comes back to its box would be hidden by it.
+                // A loop would be hidden by its own box.
                 Some(at) if edge.from == edge.to => {
                     at.texts.push(format!("points to itself: {}", label(edge)));
                 }
@@ -47,7 +48,7 @@ impl Picture {
     }
 }
 
-/// As `heap show` takes it.
+/// In the form that `heap show` accepts.
 fn name(node: &AroundNode) -> String {
     let number = node.node.map(|node| format!("@{node} "));
     format!("{}{}", number.unwrap_or_default(), node.what)
@@ -74,7 +75,7 @@ fn picture_box(node: &AroundNode) -> PictureBox {
     }
 }
 
-/// The fields, and how many there are if these are not all.
+/// The fields, and the number of pointers if there are more.
 fn label(edge: &AroundEdge) -> String {
     let mut label = edge.fields.iter().take(FIELDS).cloned().collect::<Vec<_>>().join(", ");
     let told = edge.fields.len().min(FIELDS) as u64;

@@ -1,11 +1,11 @@
-//! A picture for Graphviz.
+//! Writes a picture for Graphviz.
 
 use std::io::{self, Write};
 
 use super::names::{cut, tame};
 use super::{Look, Picture};
 
-/// Characters of a line that fit into a box.
+/// The maximum length of a line in a box, in characters.
 const WIDEST: usize = 60;
 
 /// Writes a picture.
@@ -34,7 +34,7 @@ pub fn write(picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
         if line.is_gap {
             attributes.push("style=dotted".to_owned());
         }
-        // The rest stands at the end, also where it points back.
+        // The rest is placed at the end, even if it points back.
         if Some(line.from) == picture.rest {
             attributes.push("style=dashed, constraint=false".to_owned());
         }
@@ -50,7 +50,7 @@ pub fn write(picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "}}")
 }
 
-/// A text as it can stand between quotes.
+/// A text escaped for use between quotes.
 fn quoted(text: &str, widest: usize) -> String {
     let tamed = tame(text);
     let mut quoted = String::new();

@@ -1,5 +1,5 @@
-//! Heaps as pictures for Graphviz: the reduced graph of a whole heap, and what is around one block. Both are made a
-//! [`Picture`] first, boxes and lines; how these are written does not depend on what they mean.
+//! Heaps as pictures for Graphviz: the reduced graph of a whole heap, and the neighbourhood of one block. Both
+//! first become a [`Picture`] of boxes and lines, which is written regardless of its meaning.
 
 mod around;
 mod dot;
@@ -14,18 +14,18 @@ pub use dot::write as write_graph_dot;
 #[derive(Clone, Debug)]
 pub struct Picture {
     title: String,
-    /// What the picture is of, in a line.
+    /// What the picture shows, in one line.
     headline: String,
     boxes: Vec<PictureBox>,
     lines: Vec<Line>,
-    /// The box of all that is not shown, by its place.
+    /// The index of the box for everything that is not shown.
     rest: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 struct PictureBox {
     look: Look,
-    /// What stands in it; the first line is its name.
+    /// The texts in the box; the first one is its name.
     texts: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ enum Look {
 
 #[derive(Clone, Debug)]
 struct Line {
-    /// Boxes, by their places.
+    /// Boxes, by index.
     from: usize,
     to: usize,
     label: String,
@@ -49,7 +49,7 @@ struct Line {
     is_gap: bool,
 }
 
-/// `12.3`, with more digits if there is little before the point.
+/// A percentage such as `12.3 %`, with two decimals below 10.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let digits = if percent < 10.0 { 2 } else { 1 };

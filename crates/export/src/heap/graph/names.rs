@@ -1,13 +1,14 @@
-//! Names made fit for a picture: without what would break it, and short enough for their box.
+//! Makes names suitable for a picture: harmless, and short enough for their box.
 //!
-//! Names come from the observed program and may hold anything.
+//! Names come from the observed program and may contain anything.
 
 use std::borrow::Cow;
 
-/// Characters of a name that are shown anywhere. Longer ones would fill the file, once per frame.
+/// The maximum length of a name in characters. Longer names would fill the file, once per frame.
 const MAX_NAME: usize = 400;
 
-/// A name of bounded length, without characters that change how their neighbours are read: controls, line ends, marks of writing direction.
+/// A name of bounded length, without characters that change how their neighbours are displayed: controls, line
+/// ends, direction marks.
 pub fn tame(name: &str) -> Cow<'_, str> {
     let end = name.char_indices().nth(MAX_NAME).map(|(end, _)| end);
     if end.is_none() && !name.chars().any(is_unfit) {
@@ -27,7 +28,7 @@ fn is_unfit(c: char) -> bool {
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// The start of a text, with a mark that it was cut; nothing if there is no room for three columns.
+/// The beginning of a text, with a mark if it was cut; empty if there is no room for three columns.
 pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -47,7 +48,7 @@ fn width(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// East Asian scripts, and most signs beyond, are twice as wide as Latin in a fixed-width font.
+/// East Asian scripts, and most symbols beyond, are twice as wide as Latin letters in a fixed-width font.
 fn columns_of(c: char) -> usize {
     if c >= '\u{1100}' && !matches!(c, '\u{2000}'..='\u{2fff}') { 2 } else { 1 }
 }

@@ -51,13 +51,13 @@ fn line(edge: &ReducedEdge) -> Line {
     Line { from: edge.from, to: edge.to, label, is_gap: edge.left_out > 0 }
 }
 
-/// How large a set is, in a line: `12.3 MB, 16.8 %, 1234 blocks`.
+/// The size of a set in one line: `12.3 MB, 16.8 %, 1234 blocks`.
 fn size(set: &ReducedSet) -> String {
     let (bytes, share) = (show_bytes(set.bytes as f64), percent(set.share));
     format!("{bytes}, {share}, {}", counted(set.blocks, "block"))
 }
 
-/// What most of a set is, in a line; nothing if it has one block, or none.
+/// What most of a set consists of, in one line; None if it has fewer than two blocks.
 fn made_of(set: &ReducedSet) -> Option<String> {
     if set.blocks < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! Pictures of heaps that are made up: well-formed whatever the names.
+//! Pictures of made-up heaps: well-formed whatever the names.
 
 use bactrian_analysis::heap::{
     Around, AroundEdge, AroundKind, AroundNode, ReducedClass, ReducedEdge, ReducedHeap,
@@ -114,7 +114,7 @@ fn around(name: &str) -> Around {
             node(AroundKind::Holder, Some(9), Some(1)),
             node(AroundKind::Rest, None, None),
         ],
-        // A circle, a block that points to itself, a root, and both ways to the rest.
+        // A cycle, a block that points to itself, a root, and edges to and from the rest.
         edges: vec![
             edge(0, 1, &["0", "3", "4", "6"]),
             edge(1, 0, &["stack"]),

@@ -1,4 +1,4 @@
-//! Classes of blocks as classes of Java: what its objects look like, and what each class is called.
+//! Classes of blocks as Java classes: the form of their objects, and the names of the classes.
 
 use bactrian_analysis::heap::{Class, ClassKind, Heap};
 use bactrian_snapshot::BlockId;
@@ -12,15 +12,15 @@ pub enum Form {
     Bytes,
     /// As an array of doubles.
     Doubles,
-    /// As an object with so many fields, all of one type.
+    /// As an object with this many fields, all of one type.
     Fields(u32, Type),
-    /// As an array of objects: blocks of the class differ in size, or hold more than what is in their fields.
+    /// As an array of objects: the blocks differ in size, or hold more than their fields do.
     Elements,
-    /// Not at all: it is no class of blocks.
+    /// Not at all: it is not a class of blocks.
     Nothing,
 }
 
-/// Fields that an object has at most; what is larger is better looked at as an array.
+/// The maximum number of fields of an object; larger blocks are easier to read as arrays.
 pub const MOST_FIELDS: u32 = 64;
 
 /// The form of each class of a heap.
@@ -28,7 +28,7 @@ pub fn forms(heap: &Heap) -> Vec<Form> {
     let mut sizes = vec![(u32::MAX, 0); heap.shapes().len()];
     for (&class, &weight) in heap.shape_of().iter().zip(heap.weights()).take(heap.blocks()) {
         if let Some((least, most)) = sizes.get_mut(class as usize) {
-            // With their headers.
+            // Including headers.
             *least = weight.min(*least);
             *most = weight.max(*most);
         }
@@ -38,7 +38,7 @@ pub fn forms(heap: &Heap) -> Vec<Form> {
     heap.shapes().iter().zip(sizes).map(|(class, size)| form(class, size)).collect()
 }
 
-/// The form of a class whose blocks all have so many words, if they all have as many.
+/// The form of a class; `size` is the size of its blocks in words if all have the same.
 fn form(class: &Class, size: Option<u32>) -> Form {
     let type_of_fields = match class.kind {
         ClassKind::String => return Form::Bytes,
@@ -55,7 +55,8 @@ fn form(class: &Class, size: Option<u32>) -> Form {
     }
 }
 
-/// What the fields of each shape's blocks are called, if they have names; they are the same for all of them.
+/// The names of the fields of each shape's blocks, if they have names; all blocks of a shape have the same
+/// ones.
 pub fn field_names(heap: &Heap, forms: &[Form]) -> Vec<Vec<String>> {
     let mut names: Vec<Option<Vec<String>>> = vec![None; forms.len()];
     for (node, &shape) in (0..heap.blocks() as u32).zip(heap.shape_of()) {
@@ -78,15 +79,15 @@ pub fn field_names(heap: &Heap, forms: &[Form]) -> Vec<Vec<String>> {
     names.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// What a field without a name is called.
+/// The name of a field without a name.
 pub fn number(field: u32) -> String {
     format!("f{field}")
 }
 
-/// What a class is called; nothing if Java has a name for its arrays. Names of other arrays are as Java has them: tools
-/// put `[]` after the rest.
+/// The name of a class; None if Java has a name for its arrays. Other arrays have names in Java's format: tools
+/// append `[]`.
 pub fn name(class: &Class, form: Form) -> Option<String> {
-    // Some tools take a slash for the end of a package.
+    // Some tools take a slash for the end of a package name.
     let name = class.title().replace('/', "∕");
     match form {
         Form::Elements => Some(format!("[L{};", name.replace(';', ","))),

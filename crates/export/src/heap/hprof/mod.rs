@@ -1,16 +1,17 @@
 //! HPROF, the format of Java's heap dumps, which Eclipse MAT, VisualVM and many others open.
 //!
-//! - A class of blocks is a class. Blocks of a class that are all of one size are objects with fields `f0`, `f1`, ..;
-//!   others are arrays of objects. Immediates, and words that are not values, are null. Strings are arrays of bytes,
-//!   arrays of floats arrays of doubles, of the right length; contents are zeros, but for beginnings of strings if
-//!   the snapshot has them.
-//! - The id of a block is its address with a 0 appended to its hexadecimal digits. Tools take arrays that follow each
-//!   other more closely than Java's headers allow for a sign that references have four bytes, and would show half
-//!   of each size; with ids 16 times as far apart they never do.
-//! - Modules, C variables and so on are classes that hold blocks in static fields. Stacks are stacks of threads.
-//! - Each class is below `java.lang.Object`, without which tools do not count its fields.
+//! - A class of blocks is a Java class. If all its blocks have the same size, they are objects with fields
+//!   `f0`, `f1`, ..; otherwise they are arrays of objects. Immediates, and words that are not values, are null.
+//!   Strings are byte arrays and float arrays are arrays of doubles, of the right length; their contents are
+//!   zeros, except for the beginnings of strings if the snapshot has them.
+//! - The id of a block is its address with a 0 appended to its hexadecimal digits. If arrays follow each other
+//!   more closely than Java's headers allow, tools conclude that references have four bytes, and show half of
+//!   each size. Ids that are 16 times as far apart prevent that.
+//! - Modules, C variables and so on are classes that hold blocks in static fields. Stacks are stacks of
+//!   threads.
+//! - Each class is a subclass of `java.lang.Object`; otherwise tools do not count its fields.
 //!
-//! Tools reckon with Java's headers: 16 bytes for objects, 24 for arrays, where OCaml has 8.
+//! Tools assume Java's headers: 16 bytes for objects and 24 for arrays, where OCaml has 8.
 
 mod classes;
 mod records;
@@ -27,7 +28,7 @@ use classes::{Form, MOST_FIELDS};
 use records::{ID_BYTES, NO_TRACE, Record, Sub, Type, Writer};
 use roots::{Owner, Stack};
 
-/// Classes that tools expect; the first is above all others.
+/// Classes that tools expect; the first is the superclass of all others.
 const JAVA: [&str; 15] = [
     "java/lang/Object",
     "java/lang/Class",
@@ -51,12 +52,12 @@ const OBJECTS: usize = 7;
 const SYSTEM: usize = 8;
 const PROPERTIES: usize = 9;
 const REFERENCE: usize = 10;
-/// VisualVM asks Java's system properties for the size of a reference, and fails if there are none: these are empty.
-/// It also wants to know which field of weak references is weak, and all kinds of them.
+/// VisualVM gets the size of a reference from Java's system properties and fails without them, so there are
+/// empty ones. It also needs all kinds of weak references and the name of their weak field.
 const PROPERTIES_ID: u64 = 12;
 const TABLE_ID: u64 = 4;
 
-/// Writes a heap. Gives how many blocks were longer than the format can say, and were cut.
+/// Writes a heap. Returns how many blocks were too long for the format and were cut.
 pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<u64> {
     let (owners, stacks) = roots::roots(heap);
     let forms = classes::forms(heap);
@@ -75,14 +76,14 @@ pub fn write(heap: &Heap, out: &mut dyn Write) -> io::Result<u64> {
     out.finish()
 }
 
-/// Texts that were written, by number.
+/// Texts already written, by number.
 #[derive(Default)]
 struct Names {
     known: HashMap<String, u64>,
 }
 
 impl Names {
-    /// The number of a text, which is written if it is new. All are, before the heap begins.
+    /// The number of a text, which is written if it is new. All texts precede the heap.
     fn number(&mut self, text: &str, out: &mut Writer<'_>) -> io::Result<u64> {
         if let Some(&number) = self.known.get(text) {
             return Ok(number);
@@ -95,35 +96,35 @@ impl Names {
         Ok(number)
     }
 
-    /// The number of a text that was written.
+    /// The number of a text that was written before.
     fn get(&self, text: &str) -> u64 {
         self.known.get(text).copied().unwrap_or(0)
     }
 }
 
-/// All that is to be written.
+/// Everything to be written.
 struct Dump<'a> {
     heap: &'a Heap,
     owners: Vec<Owner>,
     stacks: Vec<Stack>,
     forms: Vec<Form>,
-    /// What fields are called, by shape; those that are missing have numbers.
+    /// The names of fields by shape; fields without a name are numbered.
     fields: Vec<Vec<String>>,
     addresses: Addresses,
 }
 
 impl Dump<'_> {
-    /// The id of a block; null if it cannot be read.
+    /// The id of a block; 0 (null) if the block cannot be read.
     fn id(&self, node: Node) -> u64 {
         match self.addresses.get(node) {
             None => 0,
             Some(address) if address >> 59 == 0 => address << 4,
-            // No address of a program; any id will do that no other block can have.
+            // Not an address of a program; any id will do that no other block can have.
             Some(_) => (u64::from(node) + 1) << 4 | 4,
         }
     }
 
-    /// The id of a class: never that of a block.
+    /// The id of a class, never that of a block.
     fn class_id(&self, class: usize) -> u64 {
         (class as u64 + 1) << 4 | 8
     }
@@ -133,7 +134,8 @@ impl Dump<'_> {
         (thread as u64 + 1) << 4 | 12
     }
 
-    /// All classes in order: Java's, those of blocks, those that hold blocks. Some are there only to be counted.
+    /// All classes in order: Java's, those of blocks, those that hold blocks. Some are present only so that
+    /// indices match.
     fn class_names(&self) -> impl Iterator<Item = Option<String>> {
         let java = JAVA.iter().map(|name| Some((*name).to_owned()));
         let of_blocks = self.heap.shapes().iter().zip(&self.forms);
@@ -142,7 +144,7 @@ impl Dump<'_> {
         java.chain(of_blocks).chain(owners)
     }
 
-    /// Writes the texts that are needed within the heap.
+    /// Writes the texts that are used within the heap.
     fn names(&self, names: &mut Names, out: &mut Writer<'_>) -> io::Result<()> {
         for name in ["props", "defaults", "table", "referent"] {
             names.number(name, out)?;
@@ -170,7 +172,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// Writes a stack without frames, from which all objects are said to come, and those of threads.
+    /// Writes a stack without frames, to which all objects are attributed, and those of threads.
     fn traces(&self, names: &mut Names, out: &mut Writer<'_>) -> io::Result<()> {
         out.record(Record::Trace, |record| {
             record.u4(NO_TRACE).u4(0).u4(0);
@@ -200,7 +202,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// The number of a thread, and of its stack.
+    /// The serial number of a thread and of its stack.
     fn thread_serial(&self, thread: usize) -> u32 {
         thread as u32 + NO_TRACE + 1
     }
@@ -241,7 +243,8 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// Writes a class with the names and values of its static fields and the names and types of the others.
+    /// Writes a class with the names and values of its static fields and the names and types of its instance
+    /// fields.
     fn class(
         &self,
         number: usize,
@@ -256,7 +259,7 @@ impl Dump<'_> {
         };
         out.sub(Sub::Class, |record| {
             record.id(self.class_id(number)).u4(NO_TRACE).id(above);
-            // No loader, signers, protection domain; two are reserved.
+            // No loader, signers or protection domain; two are reserved.
             (0..5).for_each(|_| {
                 record.id(0);
             });
@@ -347,7 +350,7 @@ impl Dump<'_> {
         out.end_array()
     }
 
-    /// Puts the ids of what the fields of a block point to into `slots`.
+    /// Stores the ids of the targets of a block's fields in `slots`.
     fn fill(&self, visit: &Visit<'_>, count: u64, slots: &mut Vec<u64>) {
         slots.clear();
         slots.resize(count as usize, 0);
@@ -358,7 +361,7 @@ impl Dump<'_> {
         }
     }
 
-    /// Writes a block as an array of objects: its fields, then what it holds otherwise.
+    /// Writes a block as an array of objects: its fields, then whatever else it holds.
     fn elements(
         &self,
         visit: &Visit<'_>,
@@ -370,7 +373,7 @@ impl Dump<'_> {
         let data = visit.others.first().filter(|_| words > 1 && self.is_ephemeron(visit));
         let others = if data.is_some() { &[] } else { visit.others };
         let fields = visit.fields.iter().map(|&(field, target)| (field, target));
-        // The data of an ephemeron are in its field 1.
+        // The data of an ephemeron is in its field 1.
         let data = data.map(|&data| (1, data));
         let length = words.saturating_add(others.len() as u64);
         let others = (words..).zip(others.iter().copied());

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-/// Bytes of an id.
+/// Size of an id in bytes.
 pub const ID_BYTES: u64 = 8;
-/// The stack trace without frames that objects are said to come from.
+/// The stack trace without frames to which objects are attributed.
 pub const NO_TRACE: u32 = 1;
 
-/// What a record is.
+/// The tag of a record.
 #[derive(Clone, Copy)]
 pub enum Record {
     String = 0x01,
@@ -18,7 +18,7 @@ pub enum Record {
     End = 0x2c,
 }
 
-/// What a record within a segment of the heap is.
+/// The tag of a record inside a heap segment.
 #[derive(Clone, Copy)]
 pub enum Sub {
     RootFrame = 0x03,
@@ -45,7 +45,7 @@ impl Type {
     }
 }
 
-/// Bytes in the making.
+/// A buffer of bytes.
 #[derive(Debug, Default)]
 pub struct Bytes(Vec<u8>);
 
@@ -80,17 +80,16 @@ impl Bytes {
     }
 }
 
-/// Bytes after which a segment is written.
+/// The size in bytes at which a segment is written.
 const SEGMENT: usize = 1 << 20;
 
-/// A file in the making.
+/// A file that is being written.
 pub struct Writer<'a> {
     out: &'a mut dyn Write,
     segment: Bytes,
-    /// Whether an array is being written that is so large that it has a segment of its own, and goes out piece by
-    /// piece.
+    /// Whether the current array is so large that it has a segment of its own and is written piece by piece.
     is_streaming: bool,
-    /// Arrays that were longer than HPROF can say.
+    /// The number of arrays that were too long for HPROF.
     cut: u64,
 }
 
@@ -102,7 +101,7 @@ impl<'a> Writer<'a> {
         Ok(Writer { out, segment: Bytes::default(), is_streaming: false, cut: 0 })
     }
 
-    /// A record that is not part of the heap. All of them come before the heap.
+    /// Writes a record outside the heap. All of these must precede the heap.
     pub fn record(&mut self, kind: Record, fill: impl FnOnce(&mut Bytes)) -> io::Result<()> {
         let mut body = Bytes::default();
         fill(&mut body);
@@ -111,24 +110,24 @@ impl<'a> Writer<'a> {
     }
 
     fn head(&mut self, kind: Record, length: u64) -> io::Result<()> {
-        // No time; and nothing is longer than its length can say: arrays are cut.
+        // No time. Nothing exceeds the field for its length, because arrays are cut.
         self.out.write_all(&[kind as u8, 0, 0, 0, 0])?;
         self.out.write_all(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes())
     }
 
-    /// A record of the heap.
+    /// Writes a record of the heap.
     pub fn sub(&mut self, kind: Sub, fill: impl FnOnce(&mut Bytes)) -> io::Result<()> {
         self.segment.u1(kind as u8);
         fill(&mut self.segment);
         self.flush_if(SEGMENT)
     }
 
-    /// An array: its elements are handed in by [`Writer::element`], [`Writer::bytes`] and [`Writer::zeros`]. Gives how
-    /// many are wanted.
+    /// Begins an array, whose elements are added by [`Writer::element`], [`Writer::bytes`] and
+    /// [`Writer::zeros`]. Returns the number of elements to add.
     pub fn array(&mut self, id: u64, count: u64, of: Type, class: Option<u64>) -> io::Result<u64> {
         let head = 1 + ID_BYTES + 4 + 4 + if class.is_some() { ID_BYTES } else { 1 };
         let most = (u64::from(u32::MAX) - head) / of.bytes();
-        // Readers take the number for a signed one.
+        // Readers treat the number as signed.
         let count_written = count.min(most).min(i32::MAX as u64);
         self.cut += u64::from(count_written < count);
         let length = head + count_written * of.bytes();
@@ -146,19 +145,19 @@ impl<'a> Writer<'a> {
         Ok(count_written)
     }
 
-    /// An element that is an object.
+    /// Adds an element that is an object.
     pub fn element(&mut self, id: u64) -> io::Result<()> {
         self.segment.id(id);
         self.flush_stream()
     }
 
-    /// Elements that are bytes.
+    /// Adds elements that are bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.segment.text(bytes);
         self.flush_stream()
     }
 
-    /// So many bytes of nothing.
+    /// Adds this many zero bytes.
     pub fn zeros(&mut self, mut count: u64) -> io::Result<()> {
         while count > 0 {
             let part = count.min(SEGMENT as u64);
@@ -169,7 +168,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// To be called when all elements of an array are handed in.
+    /// Ends an array after all its elements were added.
     pub fn end_array(&mut self) -> io::Result<()> {
         match self.is_streaming {
             true => self.flush_if(0)?,
@@ -179,12 +178,12 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what waits of an array that has a segment of its own. Others are not torn apart.
+    /// Writes out pending bytes of an array that has a segment of its own. Other arrays are not split.
     fn flush_stream(&mut self) -> io::Result<()> {
         if self.is_streaming { self.flush_if(SEGMENT) } else { Ok(()) }
     }
 
-    /// Writes what waits if it is more than `bytes`.
+    /// Writes out pending bytes if there are at least `bytes`.
     fn flush_if(&mut self, bytes: usize) -> io::Result<()> {
         let length = self.segment.0.len();
         if length == 0 || length < bytes {

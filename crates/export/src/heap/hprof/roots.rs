@@ -1,27 +1,27 @@
-//! What holds blocks from outside the heap, in terms of Java: modules and the like are classes whose static fields
-//! hold blocks, so that tools name them; stacks are those of threads, with their frames.
+//! Roots in terms of Java: modules and the like are classes whose static fields hold blocks, so that tools show
+//! their names; stacks are those of threads, with their frames.
 
 use bactrian_analysis::heap::{Heap, Holder, HolderKind};
 use bactrian_graph::Node;
 
-/// Static fields of a class at most: their number has two bytes.
+/// The maximum number of static fields of a class: the number has two bytes.
 const MOST_STATICS: usize = 65_000;
 
 /// A module, or something else that holds blocks by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it holds and by which name.
+    /// The names and targets of its static fields.
     pub statics: Vec<(String, Node)>,
 }
 
 /// A stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Whose it is.
+    /// The name of its thread.
     pub thread: String,
-    /// Frames that hold something, innermost first, with what they hold.
+    /// The frames that hold something, innermost first, with the blocks they hold.
     pub frames: Vec<(String, Vec<Node>)>,
 }
 
@@ -37,7 +37,7 @@ pub fn roots(heap: &Heap) -> (Vec<Owner>, Vec<Stack>) {
     (owners, stacks)
 }
 
-/// What a holder points to: holders below it by their names, and blocks.
+/// What a holder points to: the holders below it with their names, and blocks.
 fn held<'a>(heap: &'a Heap, holder: &Holder) -> (Vec<(String, &'a [Node])>, Vec<Node>) {
     let (mut below, mut blocks) = (Vec::new(), Vec::new());
     for &node in heap.graph().successors(holder.node) {
@@ -69,7 +69,7 @@ fn owner(heap: &Heap, holder: &Holder) -> Owner {
     Owner { name, statics }
 }
 
-/// An owner of too many blocks in parts.
+/// Splits an owner of too many blocks.
 fn parts(owner: Owner) -> Vec<Owner> {
     if owner.statics.len() <= MOST_STATICS {
         return vec![owner];
@@ -92,7 +92,7 @@ fn stack(heap: &Heap, holder: &Holder) -> Stack {
     Stack { thread: heap.holder_name(holder.node), frames }
 }
 
-/// Function, file and line of a frame that is called `Main.load (main.ml:12)`.
+/// Function, file and line of a frame whose text is like `Main.load (main.ml:12)`.
 pub fn place(frame: &str) -> (&str, &str, u32) {
     let split = || {
         let (function, rest) = frame.strip_suffix(')')?.rsplit_once(" (")?;
