@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_once() {
+    fn table_and_column_names_are_unique() {
         let all: Vec<&Table> = [OF_HEAPS, OF_TRACES, OF_RECORDINGS].concat();
         for (at, table) in all.iter().enumerate() {
             // A fleet's `stacks` table is another one than a trace's, and no query uses both.

@@ -100,7 +100,7 @@ fn check_kind(kind: ColumnKind, is_nullable: bool, values: Option<&Values>) {
 }
 
 #[test]
-fn columns_of_a_heap_can_be_had_one_by_one() {
+fn heap_columns_can_be_read_one_by_one() {
     for seed in 1..6 {
         let made = heaps::random(&mut heaps::Dice(seed), 2_000, Columns::default());
         let bytes = heaps::write(&made, 150).expect("it can be written");
@@ -111,7 +111,7 @@ fn columns_of_a_heap_can_be_had_one_by_one() {
 }
 
 #[test]
-fn columns_of_a_trace_can_be_had_one_by_one() {
+fn trace_columns_can_be_read_one_by_one() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures");
     for name in ["leaky_cache_v2.ctf", "every_word_v2.ctf"] {
         let trace = TraceFile::open(&folder.join(name)).expect("a trace");
