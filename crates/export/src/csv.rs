@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_do_not_end_the_field() {
+    fn frames_cannot_end_a_csv_field() {
         let text = |name: &str| quotable(&Label { name: name.to_owned(), ..Label::default() });
         assert_eq!(text("a\"b;c\r\nd,e"), "a\"\"b:c  d,e");
         assert_eq!(text(""), "[no name]");

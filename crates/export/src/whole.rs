@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rounding_takes_is_carried_on() {
+    fn rounding_errors_are_carried_to_the_next_value() {
         let mut rounding = Rounding::default();
         let whole = [0.4, 0.4, 10.0, 0.0, 0.4, 0.4, 2.7].map(|value| rounding.next(value));
         assert_eq!(whole, [0, 1, 10, 0, 0, 1, 2]);
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_is_too_much() {
+    fn rounding_survives_huge_values() {
         for huge in [f64::INFINITY, f64::NAN, f64::MAX] {
             let mut rounding = Rounding::default();
             let sum = rounding.next(huge) + rounding.next(huge) + rounding.next(1.0);

@@ -62,7 +62,7 @@ fn speedscope_has_the_stacks_of_the_tree() {
 }
 
 #[test]
-fn whole_numbers_sum_to_the_totals() {
+fn integers_sum_to_the_totals() {
     let trace = branching();
     let numbers = |values: &Value| -> u64 {
         values.as_array().expect("numbers").iter().map(|value| value.as_u64().expect("whole")).sum()

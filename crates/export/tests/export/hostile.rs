@@ -60,7 +60,7 @@ fn folded_has_a_line_per_stack() {
 }
 
 #[test]
-fn a_flame_graph_is_drawn_of_it() {
+fn folded_output_makes_a_flame_graph() {
     let folded = text(Format::Folded);
     let mut svg = Vec::new();
     let mut options = inferno::flamegraph::Options::default();
@@ -117,7 +117,7 @@ fn pprof_holds_the_names_as_they_are() {
 }
 
 #[test]
-fn nothing_makes_an_export_of_nothing() {
+fn empty_traces_can_be_exported() {
     let empty = trace(&[], 0.5, &[]);
     for &format in Format::ALL {
         let file = exported(&empty, format);

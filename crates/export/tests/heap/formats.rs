@@ -7,7 +7,7 @@ use crate::hprof;
 use crate::tiny::{BLOCKS, BYTES, exported, tiny};
 
 #[test]
-fn hprof_is_as_it_was() {
+fn hprof_matches_the_golden_file() {
     let read = hprof::read(&exported(&tiny(), HeapFormat::Hprof, false));
     golden::check("tiny.hprof.txt", &read.text);
     // Plus two for the system properties, and one for the thread.
@@ -15,7 +15,7 @@ fn hprof_is_as_it_was() {
 }
 
 #[test]
-fn texts_are_as_they_were() {
+fn text_formats_match_the_golden_files() {
     for (format, blocks, name) in [
         (HeapFormat::Heapsnapshot, false, "tiny.heapsnapshot"),
         (HeapFormat::Dot, false, "tiny.dot"),
@@ -29,7 +29,7 @@ fn texts_are_as_they_were() {
 }
 
 #[test]
-fn nothing_is_lost_in_json() {
+fn json_sums_to_the_whole_heap() {
     let json = exported(&tiny(), HeapFormat::Json, true);
     let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
     let sum = |rows: &str, column: &str| -> u64 {
@@ -47,7 +47,7 @@ fn nothing_is_lost_in_json() {
 
 /// Small or deep entries are summed up, never dropped.
 #[test]
-fn the_merged_tree_sums_up_what_it_does_not_show() {
+fn merged_tree_sums_up_entries_that_it_hides() {
     use bactrian_analysis::heap::{MergedKind, MergedLimits, merged_dominators};
     let heap = tiny();
     for (min_share, depth) in [(0.0, 100), (0.05, 100), (0.0, 3), (1.0, 1), (0.3, 4)] {

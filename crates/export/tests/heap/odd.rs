@@ -46,7 +46,7 @@ fn large_blocks_are_whole() {
 }
 
 #[test]
-fn an_empty_heap_is_fine() {
+fn empty_heaps_can_be_exported() {
     let write = || -> Result<Vec<u8>> {
         let mut writer = Writer::new(Vec::new(), Columns::default(), 0, &Info::default())?;
         writer.tables(&Tables::default())?;
@@ -61,7 +61,7 @@ fn an_empty_heap_is_fine() {
 
 /// Whatever is cut or changed in a snapshot, the rest can be exported as a valid file.
 #[test]
-fn damaged_heaps_are_exported_as_far_as_they_go() {
+fn readable_part_of_damaged_heaps_is_exported() {
     let whole = tiny::bytes();
     let mut tried = 0;
     for at in (0..whole.len()).step_by(7) {

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_break_a_picture_is_replaced() {
+    fn harmful_characters_are_replaced() {
         assert_eq!(tame("plain é"), "plain é");
         assert_eq!(
             tame("a\0b\u{1b}c\nd\u{fffe}e\u{202e}f"),

@@ -81,7 +81,7 @@ fn a_picture_for_graphviz() {
 }
 
 #[test]
-fn an_empty_heap_is_a_picture_too() {
+fn empty_heap_is_drawn() {
     let empty = ReducedHeap { total: 0, blocks: 0, all: 0, sets: vec![], edges: vec![] };
     assert!(dot(&empty, "empty").ends_with("}\n"));
 }
@@ -127,7 +127,7 @@ fn around(name: &str) -> Around {
 }
 
 #[test]
-fn what_is_around_a_block_for_graphviz() {
+fn neighbourhood_of_a_block_for_graphviz() {
     let expected = r##"digraph heap {
   rankdir=LR;
   label="run.heap\naround @7 x; 3 of 4 blocks and roots within 1 step are shown";

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_as_tools_want_them() {
+    fn class_names_have_javas_form() {
         let class = class(ClassKind::Closure);
         let called = |form| name(&class, form).unwrap_or_default();
         assert_eq!(called(Form::Fields(3, Type::Object)), "closure Main.f (lib∕main.ml:3)");

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_taken_apart() {
+    fn frame_texts_are_parsed() {
         assert_eq!(place("Main.load (main.ml:12)"), ("Main.load", "main.ml", 12));
         assert_eq!(place("Main.( + ) (a b.ml:1)"), ("Main.( + )", "a b.ml", 1));
         for odd in ["", "frame at 0x12", "f (a.ml:x)", "(a)", "f (a.ml:99999999999)"] {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_of_much_come_in_parts() {
+    fn large_owners_are_split() {
         let statics = vec![("a".to_owned(), 7); MOST_STATICS + 1];
         let parts = parts(Owner { name: "Main".to_owned(), statics });
         let sizes: Vec<_> = parts.iter().map(|part| (&*part.name, part.statics.len())).collect();
