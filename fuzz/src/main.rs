@@ -1,5 +1,5 @@
-//! libFuzzer around one check, named by the variable `BACTRIAN_FUZZ`: one program to link instead of one for each
-//! target. Without the variable it lists the targets and their corpora.
+//! libFuzzer around one check, selected by the environment variable `BACTRIAN_FUZZ`: a single program to link
+//! instead of one per target. Without the variable it lists the targets and their corpora.
 
 #![no_main]
 

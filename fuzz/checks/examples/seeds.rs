@@ -1,7 +1,7 @@
 //! Writes the small sound files that fuzzing starts from: `cargo xtask fuzz-seeds`.
 //!
-//! Each seed of a trace has one trait of the format that mutations would hardly come by: names pushed out of
-//! their lists, two domains, a second packet, a cut. Run it again after a change of the writer. Executables,
+//! Each seed of a trace has one feature of the format that mutations would hardly produce: names evicted from
+//! their lists, two domains, a second packet, a cut. Run this again after a change of the writer. Executables,
 //! marshalled data, bytecode, heaps and tables of types are those of their readers' own tests.
 
 #[path = "../../../crates/ocaml/tests/bytecode/samples.rs"]
@@ -29,12 +29,12 @@ use bactrian_trace::{
 
 type Output = Writer<Vec<u8>>;
 
-/// Where a packet header says its size in bits, and its format version.
+/// Offsets in a packet header of its size in bits and its format version.
 const SIZE_AT: usize = 4;
 const VERSION_AT: usize = 28;
 
-/// Code `n` is line `n` of a file and a function that are named after it; odd codes have an inlined
-/// caller too.
+/// Code `n` is line `n` of a file and a function that are named after it; odd codes also have an inlined
+/// caller.
 struct Numbered;
 
 impl Locate for Numbered {
@@ -49,7 +49,7 @@ impl Locate for Numbered {
     }
 }
 
-/// Symbols in each of the ways that the compiler makes them.
+/// Symbols in each of the compiler's styles.
 const SYMBOLS: &[(&str, &str)] = &[
     ("old", "camlStdlib__List__map_123"),
     ("lower_case", "camlStdlib__list__map_123"),
@@ -63,7 +63,7 @@ const SYMBOLS: &[(&str, &str)] = &[
 
 fn main() -> std::io::Result<()> {
     write("executable", samples::all())?;
-    // Headers and notes are what is parsed; the memory behind them would make them too large.
+    // Only headers and notes are parsed; the memory behind them would make the seeds too large.
     let core = core_file::core();
     write("core", vec![("headers", core[..1500].to_vec()), ("cut_notes", core[..700].to_vec())])?;
     let few = ring_file::RingFile::new().minor(0, 1000, 3000).minor(1, 1500, 1600);
@@ -109,7 +109,7 @@ fn write(corpus: &str, seeds: Vec<(&str, Vec<u8>)>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Random heaps: with every column, with many groups, with nothing, and cut.
+/// Random heaps: with every column, with many groups, empty, and cut.
 fn heap_snapshots() -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
     let every = Columns { immediates: true, strings: Some(4), equals: true, continuations: true };
     let snapshot = |seed, blocks, columns, group| {
@@ -171,7 +171,7 @@ fn plain(writer: &mut Output) -> std::io::Result<()> {
     writer.collect(Micros(17), domain, first)
 }
 
-/// More files than a list of recent names holds, the first of them used again.
+/// More files than a move-to-front list holds, the first of which is used again.
 fn many_names(writer: &mut Output) -> std::io::Result<()> {
     let stack: Vec<u64> = (2..70).step_by(2).chain([2]).collect();
     writer.alloc(&small(5, 0, &stack), &Numbered)?;
@@ -203,8 +203,8 @@ fn two_domains(writer: &mut Output) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Version 1 is version 2 without the context, which is at the end of the first packet, where a reader
-/// of version 1 does not look.
+/// Version 1 is version 2 without the context at the end of the first packet, which a reader of version 1
+/// ignores.
 fn as_version_1(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(size) = bytes.get(at + SIZE_AT..).and_then(|rest| rest.first_chunk::<4>()) {

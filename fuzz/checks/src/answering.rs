@@ -1,8 +1,8 @@
-//! The promises of the answers, checked on arbitrary bytes: every number is finite, parts are at most
-//! their whole, and memory stays in proportion to the file (that is libFuzzer's limit to check).
+//! The promises of the answers, checked on arbitrary bytes: every number is finite, parts are at most their
+//! whole, and memory is proportional to the file (which libFuzzer's limit checks).
 //!
-//! Sums of floats are compared with a small part of everything as tolerance: a running sum loses what
-//! is too small beside it.
+//! Sums of floats are compared with a tolerance, a small fraction of the whole: a running sum loses what is too
+//! small compared to it.
 
 use bactrian_analysis::{
     Branch, By, CallTree, Changes, Contents, Direction, Estimate, Filter, Life, Lifetimes, Measure,
@@ -11,11 +11,11 @@ use bactrian_analysis::{
 };
 
 const TOLERANCE: f64 = 1e-9;
-/// Stacks that a tree may tell apart besides one for each byte of the file.
+/// The maximum number of stacks in a tree, in addition to one for each byte of the file.
 const FREE_STACKS: usize = 1 << 20;
 const INTERVALS: usize = 100;
 
-/// What exports hold.
+/// The measures that exports contain.
 const EXPORTED: [Measure; 4] = [
     Measure { unit: Unit::Objects, of: Of::Allocated },
     Measure { unit: Unit::Bytes, of: Of::Allocated },
@@ -23,7 +23,7 @@ const EXPORTED: [Measure; 4] = [
     Measure { unit: Unit::Bytes, of: Of::LiveAtEnd },
 ];
 
-/// Asks `bytes` every question and checks what holds for any input.
+/// Asks `bytes` every question and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     let Ok(trace) = TraceFile::new(bytes.to_vec().into()) else { return };
     let everything = Filter::default();
@@ -125,7 +125,7 @@ fn check_contents(contents: &Contents) {
     at_most(peak, allocated, allocated);
 }
 
-/// The value of an estimate that makes sense.
+/// The value of an estimate, which must be plausible.
 fn value(estimate: &Estimate) -> f64 {
     let Estimate { value, low, high } = *estimate;
     assert!(value.is_finite() && low.is_finite() && high.is_finite(), "{estimate:?}");
@@ -139,7 +139,7 @@ fn share(share: f64) {
     assert!((0.0..=1.0 + TOLERANCE).contains(&share), "a share of {share}");
 }
 
-/// A part is no more than what it is part of, but for what is lost beside `whole`.
+/// Checks that a part is at most the whole, up to rounding errors relative to `whole`.
 fn at_most(part: f64, of: f64, whole: f64) {
     assert!(part <= of + whole * TOLERANCE, "{part} is more than {of}, of {whole} in all");
 }

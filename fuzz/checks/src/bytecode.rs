@@ -1,17 +1,17 @@
-//! The promises of the reader of bytecode, checked on arbitrary bytes.
+//! The promises of the bytecode reader, checked on arbitrary bytes.
 
 use bactrian_ocaml::Error;
 use bactrian_ocaml::bytecode::{Pc, Program};
 
-/// Longer names are shown in part, if they have to be copied.
+/// Longer names are cut if they have to be copied.
 const LONGEST_MADE_UP: usize = 1024;
 
-/// Reads `bytes` and checks what holds for any input.
+/// Reads `bytes` and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     let program = match Program::read(bytes) {
         Ok(program) => program,
         Err(Error::Marshalled { offset, .. } | Error::Damaged { offset, .. }) => {
-            // What an ELF file says of itself may be anywhere.
+            // An ELF file may contain arbitrary offsets.
             let is_elf = bytes.starts_with(b"\x7fELF");
             assert!(is_elf || offset <= bytes.len() as u64, "at {offset} of {}", bytes.len());
             return;

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use bactrian_capture::memory::{Bytes, Core, Memory};
 
-/// Bytes of a thread's note.
+/// The minimum size of a thread's note in bytes.
 const SHORTEST_THREAD: usize = 112 + 22 * 8;
 
-/// Reads `bytes` as a core whose files are all the same, and checks what holds for any input.
+/// Reads `bytes` as a core file whose mapped files are all the same bytes, and checks what must hold for any
+/// input.
 pub fn check(bytes: &[u8]) {
     let file = || -> Box<dyn Bytes> { Box::new(bytes.to_vec()) };
     let Ok(core) = Core::read(file(), file(), &|_: &Path| Some(file())) else { return };

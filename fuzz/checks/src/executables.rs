@@ -3,10 +3,10 @@
 use bactrian_ocaml::Executable;
 use bactrian_ocaml::executable::{DebugSymbols, Form, Identity, Kind};
 
-/// A table of return addresses has at least its length, and its module a symbol of this size.
+/// A table of return addresses contains at least its length, and its module has a symbol of this size.
 const SHORTEST_MODULE: usize = 24;
 
-/// Reads `bytes` and checks what holds for any input.
+/// Reads `bytes` and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     if let Some(Identity { build_id, .. }) = Identity::read(bytes) {
         // A file may be its own debug file.

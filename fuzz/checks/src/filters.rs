@@ -3,8 +3,8 @@
 use bactrian_analysis::TopQuestion;
 use bactrian_analysis::question::parameters;
 
-/// Takes `text` as parameters, a line each: a name, `=`, a value. Those that are understood are written in a way that is
-/// understood again, and means the same.
+/// Takes `text` as parameters, one per line: a name, `=`, a value. The valid ones are written in a form that
+/// parses again and means the same.
 pub fn check(text: &str) {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for line in text.lines() {
@@ -18,6 +18,6 @@ pub fn check(text: &str) {
     let written = written.iter().map(|(parameter, value)| (&*parameter.name, &**value));
     let again: TopQuestion = parameters::read(written).expect("what we write is understood");
     assert_eq!(again, question);
-    // What contradicts itself is refused.
+    // Contradictions are rejected.
     let _ = question.filter.filter();
 }

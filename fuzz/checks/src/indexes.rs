@@ -1,4 +1,5 @@
-//! The promises of heaps as graphs, checked on arbitrary bytes: those that their own tests check on mutated files.
+//! The promises of heaps as graphs, checked on arbitrary bytes in the same way as their own tests do on mutated
+//! files.
 
 #[path = "../../../crates/snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
@@ -12,8 +13,8 @@ use std::sync::OnceLock;
 use bactrian_analysis::heap::{Heap, OpenOptions};
 use bactrian_snapshot::{Columns, Snapshot};
 
-/// A snapshot in a folder of its own, and the bytes of a sound index of it that holds everything but the totals of tags,
-/// which are long and say little.
+/// A snapshot in a folder of its own, and the bytes of a sound index of it with everything except the totals of
+/// tags, which are long and uninteresting.
 pub fn sound() -> &'static (PathBuf, Vec<u8>) {
     static SOUND: OnceLock<(PathBuf, Vec<u8>)> = OnceLock::new();
     SOUND.get_or_init(|| {
@@ -36,7 +37,7 @@ pub fn sound() -> &'static (PathBuf, Vec<u8>) {
     })
 }
 
-/// Takes `bytes` for an index, as they are and with all checksums set right.
+/// Takes `bytes` as an index, with all checksums corrected.
 pub fn check(bytes: &[u8]) {
     let (path, index) = sound();
     let mut mended = bytes.to_vec();
@@ -44,12 +45,12 @@ pub fn check(bytes: &[u8]) {
     hostile::exercise_index(path, &mended);
 }
 
-/// Takes `bytes` for a snapshot, with all checksums set right, and asks everything of its heap.
+/// Takes `bytes` as a snapshot with all checksums corrected, and asks everything about its heap.
 pub fn check_heap(bytes: &[u8]) {
     let mut mended = bytes.to_vec();
     crate::heaps::hostile::mend(&mut mended);
     let Ok(snapshot) = Snapshot::from_bytes(mended) else { return };
-    // Blocks that are only claimed cost memory: at most 2,000 for each byte of the file.
+    // Announced blocks cost memory even if they are missing: at most 2,000 for each byte of the file.
     if let Ok(heap) = Heap::new(snapshot, &mut |_| {})
         && heap.blocks() < 1 << 16
     {

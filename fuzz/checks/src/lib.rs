@@ -1,7 +1,7 @@
 //! What must hold of every parser for any input. A check reports a finding by a panic.
 //!
-//! The checks are a crate of the main workspace, apart from libFuzzer, so that the tests replay every corpus with the
-//! build that they have anyway (`tests/corpus.rs`); `fuzz/src/main.rs` hands them to libFuzzer.
+//! The checks are a crate of the main workspace, separate from libFuzzer, so that the tests can replay every
+//! corpus with their own build (`tests/corpus.rs`); `fuzz/src/main.rs` passes them to libFuzzer.
 
 pub mod answering;
 pub mod bytecode;
@@ -23,7 +23,7 @@ pub mod tables;
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The folder of `fuzz/corpus` that it starts from.
+    /// The folder in `fuzz/corpus` with its initial inputs.
     pub corpus: &'static str,
     /// Panics if something does not hold for these bytes.
     pub check: fn(&[u8]),
@@ -33,7 +33,7 @@ const fn target(name: &'static str, corpus: &'static str, check: fn(&[u8])) -> T
     Target { name, corpus, check }
 }
 
-/// All of them: each parser has one.
+/// All targets; each parser has at least one.
 pub const TARGETS: &[Target] = &[
     target("trace_read", "trace", reading::check),
     target("trace_rewrite", "trace", rewriting::check),
@@ -54,7 +54,7 @@ pub const TARGETS: &[Target] = &[
     target("live_ocamlviz", "live_ocamlviz", live::check_ocamlviz),
 ];
 
-/// Checks what is text; other bytes are no input.
+/// Checks text; other bytes are ignored.
 fn as_text(bytes: &[u8], check: fn(&str)) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         check(text);

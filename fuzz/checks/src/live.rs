@@ -14,7 +14,7 @@ pub fn check_wire(bytes: &[u8]) {
         wire::put_event(&mut written, &event);
         let again =
             wire::take_event(&only(&written)).expect("what we write is sound").expect("and known");
-        // Not a number is not equal to itself.
+        // NaN is not equal to itself.
         assert_eq!(format!("{again:?}"), format!("{event:?}"));
         database.add(event);
     }
@@ -36,7 +36,7 @@ pub fn check_wire(bytes: &[u8]) {
     }
 }
 
-/// Reads `bytes` as what a program linked with Ocamlviz sends.
+/// Reads `bytes` as the output of a program linked with Ocamlviz.
 pub fn check_ocamlviz(bytes: &[u8]) {
     let mut database = Database::new(Limits::default());
     let (mut translator, events) = Translator::new("fuzz");

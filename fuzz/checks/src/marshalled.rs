@@ -3,7 +3,7 @@
 use bactrian_ocaml::Error;
 use bactrian_ocaml::marshal::{Block, Data, Value};
 
-/// Reads `bytes` and checks what holds for any input.
+/// Reads `bytes` and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     let (data, end) = match Data::read(bytes, 0) {
         Ok(read) => read,
@@ -39,7 +39,7 @@ pub fn check(bytes: &[u8]) {
             assert!(all.iter().count() * 8 <= bytes.len());
         }
     }
-    // All that is there is reached, and each field took a byte.
+    // Every block is reachable, and each field takes at least one byte.
     assert_eq!(seen.len(), data.block_count());
     assert!(fields < bytes.len());
 }

@@ -4,24 +4,24 @@ use std::collections::HashMap;
 
 use bactrian_trace::{DomainId, Event, Follower, Index, Micros, Reader, Stacks};
 
-/// The shortest event is its code and time in four bytes and a one-byte vint.
+/// The shortest event has its code and time in four bytes, and a one-byte vint.
 const SHORTEST_EVENT: usize = 5;
-/// The shortest way to name a frame is its code in eight bytes.
+/// The shortest encoding of a new frame is its code in eight bytes.
 const SHORTEST_FRAME: usize = 8;
 
-/// Reads `bytes` in every way there is and checks what holds for any input.
+/// Reads `bytes` in every possible way and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     let Ok(index) = Index::skim(bytes) else { return };
     let decoded = read(bytes, &index, Stacks::Decode);
     let skipped = read(bytes, &index, Stacks::Skip);
-    // Stacks fill all the bytes that their events give them, so to skip them changes nothing else.
+    // Stacks have exactly the bytes that their events announce, so skipping them changes nothing else.
     assert_eq!(decoded, skipped, "events differ when stacks are skipped");
     for piece in [61, bytes.len().max(1)] {
         follow(bytes, piece);
     }
 }
 
-/// Reads `bytes` as a trace that grows by pieces.
+/// Reads `bytes` as a trace that grows in pieces.
 fn follow(bytes: &[u8], piece: usize) {
     let mut follower = Follower::new();
     let mut events = 0;
@@ -40,7 +40,7 @@ fn follow(bytes: &[u8], piece: usize) {
     std::hint::black_box(follower.losses().sentences());
 }
 
-/// What an event says apart from its stack.
+/// An event without its stack.
 #[derive(Debug, PartialEq)]
 struct Seen {
     time: Micros,

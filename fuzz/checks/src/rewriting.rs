@@ -1,9 +1,8 @@
-//! Read, write, read: the second reading gives what the first gave.
+//! Read, write, read: the second reading gives the same as the first.
 //!
-//! The input may be damaged; what the first reading makes of it is a sound sequence of events, and the
-//! writer owes to keep it. What is not kept, by design: the numbers of objects (they are mapped),
-//! `common_prefix` (the writer finds more), events of objects that were never allocated, and locations
-//! too long for the format.
+//! The input may be damaged, but the first reading yields a sound sequence of events, which the writer must
+//! preserve. By design it does not preserve the ids of objects (they are mapped), `common_prefix` (the writer
+//! finds more), events of objects that were never allocated, and locations too long for the format.
 
 use std::collections::HashMap;
 
@@ -12,13 +11,13 @@ use bactrian_trace::{
     Stacks, TraceInfo, WRITES, Words, Writer,
 };
 
-/// Stacks are cut to this depth. The writer cuts what takes more than 4,096 bytes, and a frame takes
-/// ten at most.
+/// Stacks are cut to this depth. The writer cuts stacks of more than 4,096 bytes, and a frame takes at most
+/// ten.
 const MAX_DEPTH: usize = 300;
-/// A location event longer than this is written as an unknown place.
+/// A location event longer than this is written as an unknown location.
 const MAX_LOCATION: usize = 4096;
 
-/// An event that does not borrow. Objects are numbered in order of allocation.
+/// An owned event. Objects are numbered in order of allocation.
 #[derive(Clone, Debug, PartialEq)]
 struct Owned {
     time: Micros,
@@ -33,10 +32,10 @@ enum What {
     Collect(usize),
 }
 
-/// A location that does not borrow: file, function, line and columns.
+/// An owned location: file, function, line and columns.
 type Place = (Vec<u8>, Vec<u8>, u32, u32, u32);
 
-/// Reads `bytes`, writes what was read in each version that can hold it, and compares.
+/// Reads `bytes`, writes the result in each version that can represent it, and compares.
 pub fn check(bytes: &[u8]) {
     let Ok(index) = Index::skim(bytes) else { return };
     let (events, frames) = read(bytes, &index);
@@ -61,7 +60,7 @@ fn compare(info: &TraceInfo, events: &[Owned], frames: &Frames) {
     for (at, (before, after)) in events.iter().zip(&again).enumerate() {
         assert_eq!(before, after, "event {at}");
         let What::Alloc { stack, .. } = &before.what else { continue };
-        // Code 0 is what empty cache slots hold, so it may be written without ever being announced.
+        // Empty cache slots contain code 0, so it may be written without ever being announced.
         for &code in stack.iter().filter(|&&code| code != 0) {
             assert_eq!(writable(places(frames, code)), places(&frames_again, code));
         }
@@ -131,7 +130,7 @@ fn places(frames: &Frames, code: u64) -> Vec<Place> {
     places
 }
 
-/// What the writer makes of locations: those too long for an event become one unknown place.
+/// Locations as the writer writes them: those too long for an event become a single unknown location.
 fn writable(places: Vec<Place>) -> Vec<Place> {
     let names = |(file, function, ..): &Place| file.len() + function.len();
     let size = 9 + places.iter().map(|place| 6 + names(place) + 2).sum::<usize>();

@@ -3,7 +3,7 @@
 use bactrian_capture::live::events::Events;
 use bactrian_ocaml::Version;
 
-/// Reads `bytes` as a file of rings, twice, and checks what holds for any input.
+/// Reads `bytes` as a file of ring buffers, twice, and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     let words = bytes.len() as u64 / 8;
     for from_start in [false, true] {
@@ -13,7 +13,7 @@ pub fn check(bytes: &[u8]) {
         assert!(seen.events <= words && seen.words <= words);
         assert!(seen.pauses.count() <= seen.events);
         assert!(seen.lost_events() <= seen.lost_words);
-        // Nothing is new, and nothing is seen twice.
+        // There is nothing new, and nothing is seen twice.
         assert_eq!(events.poll().expect("it does not change"), &seen);
     }
 }

@@ -1,11 +1,11 @@
-//! The promises of names made from symbols, checked on arbitrary text.
+//! The promises of the translation of symbols, checked on arbitrary text.
 
 use bactrian_ocaml::symbol;
 
-/// What a name may have more than its symbol, which has `caml`: parentheses and a dot.
+/// How much longer than its symbol, which includes `caml`, a name may be: parentheses and a dot.
 const MORE: usize = 4;
 
-/// Makes a name of `symbol` and checks what holds for any input.
+/// Translates `symbol` and checks what must hold for any input.
 pub fn check(symbol: &str) {
     let mut name = String::new();
     symbol::write_name(symbol, &mut name).expect("strings take all that is written");

@@ -9,21 +9,21 @@ mod world;
 use bactrian_snapshot::{BlockId, Snapshot};
 use bactrian_types::{Allocation, Allocations, Table, Typing};
 
-/// Where a table's length and its checksum are, and where what they are of begins.
+/// Offsets of a table's length, of its checksum, and of the body that they describe.
 const LENGTH_AT: usize = 8;
 const SUM_AT: usize = 16;
 const BODY_AT: usize = 20;
-/// How snapshots begin.
+/// The beginning of a snapshot.
 const SNAPSHOT: &[u8] = b"\x89HEAP";
-/// Blocks that are only claimed cost memory: at most 2,000 for each byte of the file.
+/// Announced blocks cost memory even if they are missing: at most 2,000 for each byte of the file.
 const MOST_BLOCKS: u64 = 1 << 16;
 
-/// Takes `bytes` for a table, as they are and with length and checksum set right.
+/// Takes `bytes` as a table, unchanged and with length and checksum corrected.
 pub fn check(bytes: &[u8]) {
     drop(Table::read(bytes));
     let Ok(table) = Table::read(&mended(bytes)) else { return };
     assert_eq!(Table::read(&table.to_bytes()).as_ref(), Ok(&table), "it does not come back");
-    // What traces ask of it.
+    // The queries that traces make.
     let is_used = vec![true; table.units.len()];
     let mut allocations = Allocations::new(&table, &is_used);
     for site in &table.sites {
@@ -34,8 +34,8 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// Takes `bytes` for a table and a snapshot behind it, with all checksums set right; without a snapshot, for numbers that
-/// decide on both.
+/// Takes `bytes` as a table followed by a snapshot, with all checksums corrected; without a snapshot, as
+/// numbers from which both are generated.
 pub fn check_inference(bytes: &[u8]) {
     let Some(at) = bytes.windows(SNAPSHOT.len()).position(|window| window == SNAPSHOT) else {
         let numbers: Vec<u32> = bytes.iter().map(|&byte| u32::from(byte)).collect();
@@ -71,7 +71,7 @@ fn infer(table: &Table, snapshot: &Snapshot) {
     assert_eq!(typing.units().len(), snapshot.tables().modules.len());
 }
 
-/// A table with its length and its checksum set right.
+/// A table with its length and checksum corrected.
 fn mended(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(body) = bytes.get(BODY_AT..) {
@@ -82,7 +82,7 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Tables and snapshots behind them, of programs that make no sense.
+/// Tables followed by snapshots, of programs that make no sense.
 pub fn programs() -> Vec<(&'static str, Vec<u8>)> {
     let dice = |seed: u32| (0..120).map(move |at: u32| (at + 1).wrapping_mul(seed) >> 7);
     let program = |seed: u32, constants: u32| {

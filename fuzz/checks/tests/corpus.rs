@@ -1,4 +1,5 @@
-//! Every input of every corpus, through every check that starts from it: what was once found stays mended.
+//! Replays every input of every corpus through every check that starts from it, so that fixed findings stay
+//! fixed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ fn replay(target: &Target) {
     inputs.sort();
     assert!(!inputs.is_empty(), "{}: no inputs", folder.display());
     for input in inputs {
-        // Printed by the test only if the check fails.
+        // The test prints this only if the check fails.
         eprintln!("{}: {}", target.name, input.display());
         (target.check)(&fs::read(&input).expect("an input"));
     }
