@@ -1,4 +1,4 @@
-//! Measures: builds `bench/` and lets it do what it is told.
+//! Benchmarks: builds `bench/` and passes it the arguments.
 
 use crate::Outcome;
 use crate::command::{cargo, succeed};

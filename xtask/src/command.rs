@@ -1,4 +1,4 @@
-//! Other programs, run from the root of the repository.
+//! Runs other programs from the root of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,20 +10,20 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf()
 }
 
-/// The cargo that runs this, with words as arguments.
+/// The cargo that runs this, with arguments separated by blanks.
 pub fn cargo(arguments: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments.split_whitespace()).current_dir(root());
     command
 }
 
-/// Runs a program to its end; that it fails is an error.
+/// Runs a program to its end; a failure is an error.
 pub fn succeed(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| format!("{}: {error}", name(command)))?;
     if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", name(command))) }
 }
 
-/// What a program that succeeds writes to standard output.
+/// The standard output of a program, which must succeed.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{}: {error}", name(command)))?;
     if !output.status.success() {
@@ -33,7 +33,7 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|error| format!("{}: {error}", name(command)))
 }
 
-/// The program and its arguments as one would type them.
+/// The program and its arguments, as one would type them.
 fn name(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());

@@ -1,6 +1,6 @@
-//! Opens exports in the tools they are for, at the versions that `docs/exports.md` names.
+//! Opens exports in the tools they are made for, at the versions that `docs/exports.md` names.
 //!
-//! The tools are got once and kept in an ignored folder. The tests themselves are in
+//! The tools are downloaded once and kept in an ignored folder. The tests themselves are in
 //! `crates/export/tests/export/consumers.rs` and `crates/export/tests/heap/consumers.rs`.
 
 use std::fs;
@@ -12,7 +12,7 @@ use crate::command::{root, succeed};
 use crate::test::binaries::{self, Start};
 use crate::test::is_whole;
 
-/// Gets what is missing and runs the tests.
+/// Downloads what is missing and runs the tests.
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     get()?;
@@ -33,7 +33,7 @@ pub fn folder() -> PathBuf {
     root().join(".cache/consumers")
 }
 
-/// Gets what is missing.
+/// Downloads what is missing.
 pub fn get() -> Outcome {
     let tools = folder();
     fs::create_dir_all(&tools).map_err(|error| format!("{}: {error}", tools.display()))?;
@@ -43,7 +43,7 @@ pub fn get() -> Outcome {
         ("visualvm", "visualvm-heap.jar", "Debian"),
         ("duckdb", "duckdb", "PyPI"),
     ];
-    // It takes minutes where PyPI is far.
+    // This takes minutes where PyPI is slow.
     if is_whole() {
         wanted.push(("mcp", "mcp", "PyPI"));
         wanted.push(("spark", "spark", "PyPI"));
@@ -60,7 +60,7 @@ pub fn get() -> Outcome {
 /// Installs what the lock file says, unless that was done.
 fn get_npm_packages(tools: &Path) -> Outcome {
     let from = root().join("consumers");
-    // Copied last, so that it says what is installed.
+    // Copied last, so that it tells what is installed.
     let installed = tools.join("installed.json");
     let lock = from.join("package-lock.json");
     let text = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
@@ -73,7 +73,7 @@ fn get_npm_packages(tools: &Path) -> Outcome {
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(tools);
-    // memlab would get a whole browser.
+    // memlab would otherwise download a browser.
     npm.env("PUPPETEER_SKIP_DOWNLOAD", "1");
     succeed(&mut npm).map_err(|reason| format!("{reason}: is there a network, and npm?"))?;
     copy(&lock, &installed)

@@ -1,4 +1,5 @@
-//! Shows Bactrian's main job: a small OCaml program that leaks is compiled, recorded as it is, and looked at.
+//! Demonstrates Bactrian's main purpose: compiles a small leaking OCaml program, records it unchanged, and
+//! analyses the result.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -76,10 +77,10 @@ can match. See programs/{PROGRAM}.ml.
     Ok(())
 }
 
-/// Installs what is missing, beside the build: that takes half a minute on a machine that has nothing.
+/// Installs missing packages in parallel with the build; that takes half a minute on a bare machine.
 struct Setup {
     child: Child,
-    /// What the package manager says, of interest only if it fails.
+    /// The output of the package manager, shown only if it fails.
     said: JoinHandle<String>,
 }
 
@@ -88,7 +89,7 @@ impl Setup {
         let mut setup = Command::new("scripts/setup");
         setup.arg("demo");
         if !needs_no_password() {
-            // It would be asked for between lines of progress.
+            // The password prompt would appear between lines of progress.
             succeed(&mut setup)?;
         }
         let child =
@@ -118,7 +119,7 @@ impl Setup {
     }
 }
 
-/// Whether packages can be installed without asking anybody: by root, or as sudo allows it now.
+/// Whether packages can be installed without a prompt: as root, or because sudo allows it now.
 fn needs_no_password() -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     let mut sudo = Command::new("sudo");
@@ -126,7 +127,7 @@ fn needs_no_password() -> bool {
     is_root || sudo.status().is_ok_and(|status| status.success())
 }
 
-/// Compiles the program in a folder of its own, where the compiler may leave what it leaves.
+/// Compiles the program in a folder of its own, where the compiler may leave files.
 pub fn compile(folder: &Path) -> Outcome {
     fs::create_dir_all(folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;

@@ -1,8 +1,8 @@
-//! The files that `bactrian view --demo` shows, recorded anew into `crates/bactrian/demo`: a trace, three snapshots and the types
-//! of the program that the demo is about.
+//! Records the files that `bactrian view --demo` shows anew into `crates/bactrian/demo`: a trace, three
+//! snapshots and the types of the demo's program.
 //!
-//! Traces and snapshots name the machine and the folder of the program, and these go to everybody. So the program runs in a
-//! folder of temporary files, and on a machine that is called `demo`: a UTS namespace has a name of its own.
+//! Traces and snapshots name the machine and the program's folder, and everybody gets these files. So the
+//! program runs in a temporary folder and on a machine called `demo`: a UTS namespace has its own host name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::command::{root, succeed};
 use crate::demo::{self, PROGRAM};
 
 const CARRIED: &str = "crates/bactrian/demo";
-/// Enough to leak something, and little enough to be carried: some 300 kB in all.
+/// Enough to leak something, and few enough for some 300 kB of files.
 const REQUESTS: &str = "2000";
 const RECORDING: [&str; 8] = [
     "record",
     "--rate=5e-4",
     "--strings=8",
     "--snapshots=major",
-    // None is skipped because the one before is still being written.
+    // No snapshot is skipped because the previous one is still being written.
     "--snapshot-limits=copies=64",
     "-o",
     "leaky_cache.ctf",
     "--",
 ];
 
-/// Records the files with this bactrian, and packs them.
+/// Records the files with this bactrian and compresses them.
 pub fn write(bactrian: &Path) -> Outcome {
     let bactrian = root().join(bactrian);
     let folder = std::env::temp_dir().join("bactrian-demo");

@@ -1,12 +1,12 @@
 //! Fuzzing with libFuzzer on stable Rust.
 //!
-//! `cargo fuzz` asks for a nightly compiler because of the address sanitizer. Our parsers are safe Rust,
-//! so coverage is all that is needed, and the stable compiler can be told to record it: the flags below
-//! run LLVM's coverage pass over the targets and what they depend on. Naming the target triple keeps the
-//! flags away from build scripts.
+//! `cargo fuzz` requires a nightly compiler for the address sanitizer. Our parsers are safe Rust, so coverage
+//! is all we need, and the stable compiler can be told to instrument it: the flags below run LLVM's coverage
+//! pass over the targets and their dependencies. Naming the target triple keeps the flags away from build
+//! scripts.
 //!
-//! Inputs that reach new code go to a scratch folder, not to the repository. An input that was once a
-//! crash belongs into the committed corpus, which every run reads first.
+//! Inputs that reach new code go to a scratch folder, not to the repository. An input that once caused a crash
+//! belongs in the committed corpus, which every run reads first.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use std::{iter, thread};
 use crate::Outcome;
 use crate::command::{cargo, output, root, succeed};
 
-/// Inputs are a few kilobytes, so what takes more has lost its proportion to them. The libFuzzer of a
-/// build without a sanitizer looks once a second.
+/// Inputs are a few kilobytes, so an input that needs more is disproportionate. In a build without a sanitizer,
+/// libFuzzer checks once a second.
 const MEMORY_MB: u32 = 1024;
 
 const DEFAULT_SECONDS: u32 = 60;
@@ -33,7 +33,7 @@ const FLAGS: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
-/// A check of `fuzz/checks`, and the folder of `fuzz/corpus` that it starts from.
+/// A check of `fuzz/checks`, and the folder in `fuzz/corpus` with its initial inputs.
 struct Target {
     name: String,
     corpus: String,
@@ -69,7 +69,7 @@ pub fn run_all(seconds: u32) -> Outcome {
     fuzz_each(build()?.iter().collect(), seconds)
 }
 
-/// One target per processor at a time.
+/// Runs one target per processor at a time.
 fn fuzz_each(targets: Vec<&Target>, seconds: u32) -> Outcome {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let targets = Mutex::new(targets.into_iter());
@@ -83,18 +83,18 @@ fn fuzz_each(targets: Vec<&Target>, seconds: u32) -> Outcome {
     })
 }
 
-/// Clippy on the fuzz workspace, with the flags of the real build so that they share their work.
+/// Runs Clippy on the fuzz workspace, with the flags of the real build so that both share compiled files.
 pub fn lints() -> Outcome {
     instrumented("clippy", "--all-targets -- --deny warnings").and_then(|mut c| succeed(&mut c))
 }
 
-/// Writes the committed corpus anew.
+/// Writes the seeds of the committed corpus anew.
 pub fn seeds(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     succeed(&mut cargo("run --quiet --package bactrian-fuzz-checks --example seeds"))
 }
 
-/// Builds the fuzzer, which knows the targets.
+/// Builds the fuzzer and lists its targets.
 fn build() -> Result<Vec<Target>, String> {
     succeed(&mut instrumented("build", "--bins")?)?;
     let listed = output(&mut Command::new(binary()?))?;
@@ -117,7 +117,7 @@ fn fuzz_one(Target { name, corpus }: &Target, seconds: u32) -> Outcome {
     for folder in [&scratch, &artifacts] {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    // libFuzzer writes much, all of it to standard error: kept aside, and shown if something is found.
+    // libFuzzer writes a lot to standard error: it goes to a file that is shown if something is found.
     let log_path = artifacts.with_extension("log");
     let log = File::create(&log_path).map_err(|e| format!("{}: {e}", log_path.display()))?;
     let mut command = Command::new(&binary);
@@ -148,7 +148,7 @@ fn fuzz_one(Target { name, corpus }: &Target, seconds: u32) -> Outcome {
     Ok(())
 }
 
-/// A cargo command in the fuzz workspace with coverage on.
+/// A cargo command in the fuzz workspace with coverage instrumentation.
 fn instrumented(verb: &str, rest: &str) -> Result<Command, String> {
     let host = host()?;
     let manifest = "--manifest-path fuzz/Cargo.toml --release --quiet";
@@ -162,7 +162,7 @@ fn target_folder() -> PathBuf {
     root().join("fuzz/target")
 }
 
-/// The triple of this machine, as the compiler names it.
+/// The target triple of this machine.
 fn host() -> Result<String, String> {
     let facts = output(Command::new("rustc").arg("-vV"))?;
     let line = facts.lines().find_map(|line| line.strip_prefix("host: "));

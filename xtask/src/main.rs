@@ -1,5 +1,5 @@
-//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies at all, so that it is ready
-//! in a moment. What measures is apart, in `bench/`.
+//! The chores of this repository: `cargo xtask TASK`. One file per task, and no dependencies, so that it builds
+//! in a moment. Benchmarks are separate, in `bench/`.
 
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who runs it")]
 

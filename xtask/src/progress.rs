@@ -1,5 +1,5 @@
-//! Long builds with one line of progress: what cargo compiles now, how much of all that is, and for how long it has been
-//! at it. On a terminal the line is written over; elsewhere it is written again every few seconds.
+//! Long builds with one line of progress: what cargo is compiling, how much of the total that is, and the
+//! elapsed time. On a terminal the line is overwritten; elsewhere it is printed again every few seconds.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use crate::Outcome;
 use crate::command::{cargo, output};
 
-/// Nobody waits longer for a sign of life.
+/// The maximum time without a sign of life.
 const BETWEEN_LINES: Duration = Duration::from_secs(4);
 const BETWEEN_UPDATES: Duration = Duration::from_millis(250);
 
-/// Builds the program with `options` of cargo's.
+/// Builds the program with these cargo options.
 pub fn build(options: &str) -> Outcome {
-    // It waits while cargo downloads; the build does not wait for it.
+    // This waits while cargo downloads; the build does not wait for it.
     let total = Arc::new(OnceLock::new());
     let counted = Arc::clone(&total);
     thread::spawn(move || counted.get_or_init(|| packages().unwrap_or(0)).to_owned());
@@ -36,7 +36,7 @@ pub fn build(options: &str) -> Outcome {
     }
 }
 
-/// How many packages a build compiles at most.
+/// The maximum number of packages that a build compiles.
 fn packages() -> Option<usize> {
     let mut tree = cargo("tree --package bactrian --edges normal,build --prefix none --quiet");
     let listed = output(&mut tree).ok()?;
@@ -76,7 +76,7 @@ impl Progress {
         Progress { total, compiled: 0, now: "starts".to_owned(), start, shown: start, is_terminal }
     }
 
-    /// Shows progress until the lines end; gives those that are more than progress.
+    /// Shows progress until the lines end; returns all lines that are more than progress.
     fn follow(mut self, lines: &Receiver<String>) -> String {
         let mut rest = String::new();
         loop {
@@ -101,7 +101,7 @@ impl Progress {
         rest
     }
 
-    /// Whether a line only tells how far cargo is.
+    /// Handles a line that is only progress; returns whether it was one.
     fn note(&mut self, line: &str) -> bool {
         let mut words = line.split_whitespace();
         let (verb, what) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -131,11 +131,11 @@ impl Progress {
             None => format!("{seconds:4} s  {compiled} packages, {now}"),
         };
         match self.is_terminal {
-            // Written over, to the end of what was there.
+            // Overwritten up to the end of the previous text.
             true => print!("\r{line}\x1b[K"),
             false => println!("{line}"),
         }
-        // Nobody may be there to read it.
+        // The reader may be gone.
         std::io::stdout().flush().ok();
     }
 }

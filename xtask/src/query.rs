@@ -1,4 +1,5 @@
-//! The engine of `bactrian query`, which is built apart: `cargo xtask query` builds and tests it, `--build` only builds it.
+//! The engine of `bactrian query`, a separate build: `cargo xtask query` builds and tests it, `--build` only
+//! builds it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use crate::{consumers, page};
 
 const ENGINE: &str = "bactrian-query";
 
-/// A quarter of an hour of two processors, once.
+/// A quarter of an hour on two processors, once.
 const BUILD: &str = "build --release --manifest-path query/Cargo.toml --target-dir target/query";
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -26,7 +27,7 @@ fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from)
 }
 
-/// Builds it, and puts it beside every `bactrian` that is there, where it is looked for.
+/// Builds it and copies it beside every existing `bactrian`, which looks for it there.
 fn build() -> Outcome {
     println!("building {ENGINE}: a quarter of an hour the first time");
     succeed(binaries::with_lints(cargo(BUILD)).env_remove("CARGO_TARGET_DIR"))?;
@@ -44,7 +45,8 @@ fn build() -> Outcome {
     Ok(())
 }
 
-/// Its lints, its own tests, those that compare its answers with DuckDB's, and its view of the page.
+/// Runs its lints, its own tests, the comparison of its answers with DuckDB's, and the tests of its view of the
+/// page.
 pub fn check() -> Outcome {
     consumers::get()?;
     binaries::build()?;
@@ -70,7 +72,7 @@ pub fn check() -> Outcome {
     page::run(&["query".to_owned()])
 }
 
-/// A distributed store, whose build takes half an hour of a processor.
+/// Garage, a distributed object store. Building it takes half an hour of processor time.
 fn get_garage() -> Result<PathBuf, String> {
     let folder = root().join(".cache/garage");
     if !folder.join("bin/garage").exists() {

@@ -1,5 +1,5 @@
-//! The binary for others: `cargo xtask release`. Stripped, so that it is small; its symbols and lines are in a file
-//! beside it, which debuggers, and Rust's own backtraces, find by themselves.
+//! The release binary: `cargo xtask release`. It is stripped to be small; its symbols and line tables are in a
+//! file beside it, which debuggers and Rust's own backtraces find by themselves.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::command::{output, root, succeed};
 use crate::{Outcome, progress};
 
-/// What somebody downloads at most.
+/// The maximum size of the download.
 const MOST_BYTES: u64 = 15_000_000;
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -16,7 +16,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     check()
 }
 
-/// Builds it, and checks that it is as small as it has to be and runs.
+/// Builds it, and checks that it is small enough and runs.
 pub fn check() -> Outcome {
     progress::build("--profile dist")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
@@ -25,7 +25,7 @@ pub fn check() -> Outcome {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (binary, symbols) = (folder.join("bactrian"), folder.join("bactrian.debug"));
     objcopy(&["--only-keep-debug", "--compress-debug-sections"], &built, &symbols)?;
-    // It is named in the binary by its file name, and looked for beside it.
+    // The binary contains the file name and looks for the file beside itself.
     let link = format!("--add-gnu-debuglink={}", symbols.display());
     objcopy(&["--strip-all", &link], &built, &binary)?;
     let bytes = fs::metadata(&binary).map_err(|error| error.to_string())?.len();

@@ -1,14 +1,15 @@
-//! Compilers beside the machine's own OCaml: `cargo xtask ocaml [VERSION..]`.
+//! Compilers in addition to the machine's own OCaml: `cargo xtask ocaml [VERSION..]`.
 //!
-//! Debian 12 has OCaml 4.13; other releases of Debian have others. Their packages are
-//! downloaded from the mirror that this machine uses anyway and unpacked into an ignored folder; nothing
-//! is installed. What was built for another libc runs here with that libc, which comes along:
+//! Debian 12 has OCaml 4.13; other releases of Debian have other versions. Their packages are downloaded from
+//! the mirror that this machine already uses and unpacked into an ignored folder; nothing is installed.
+//! Programs built for another libc run here with that libc, which comes with them:
 //!
-//! - `bin/ocamlopt` and its like start the compilers with the newer dynamic loader (`program.sh`);
-//! - they find a C compiler in `tools/` that is the machine's, told to link with the newer libc and to
-//!   write its place into the executable (`cc.sh`).
+//! - `bin/ocamlopt` and the like start the compilers with the newer dynamic linker (`program.sh`);
+//! - the compilers find a C compiler in `tools/`, which is the machine's, told to link with the newer libc and
+//!   to record its path in the executable (`cc.sh`).
 //!
-//! So what they compile starts here as any program does, and takes `LD_PRELOAD`. What is older than this machine runs with its libc.
+//! So the programs they compile start here like any other, and accept `LD_PRELOAD`. Compilers older than this
+//! machine run with its libc.
 
 mod sources;
 
@@ -26,26 +27,26 @@ use sources::Mirror;
 /// An OCaml of another release of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compiler {
-    /// Major and minor.
+    /// Major and minor version.
     pub version: &'static str,
-    /// The suite that has it, and one that has what it lacks.
+    /// The suite that contains it, followed by one with packages that the first lacks.
     suites: &'static [&'static str],
     packages: &'static [&'static str],
-    /// Starts its programs.
+    /// The script that starts its programs.
     starter: &'static str,
-    /// The C compiler that it is to find; none if it is the machine's.
+    /// The C compiler that it should find; None for the machine's own.
     c_compiler: Option<&'static str>,
-    /// A program that uses each library that tests need, and what it says.
+    /// A program that uses each library that tests need, and its expected output.
     host: (&'static str, &'static str),
 }
 
-/// What `make test` needs beside the machine's own.
+/// What `make test` needs in addition to the machine's own.
 pub const QUICK: &[Compiler] = &[V5_3, V5_4];
-/// Those with which tests are run again before a release.
+/// Those with which tests are repeated before a release.
 pub const OTHERS: &[Compiler] = &[V5_4, V5_5, V4_11];
-/// All that are known.
+/// All known compilers.
 pub const ALL: &[Compiler] = &[V4_11, V5_3, V5_4, V5_5];
-/// Of Debian 11: the oldest that can be recorded.
+/// From Debian 11: the oldest version that can be recorded.
 const V4_11: Compiler = Compiler {
     version: "4.11",
     suites: &["bullseye"],
@@ -54,13 +55,13 @@ const V4_11: Compiler = Compiler {
     c_compiler: None,
     host: (include_str!("host_4.ml"), "process thread plugin"),
 };
-/// Of Debian 13.
+/// From Debian 13.
 pub const V5_3: Compiler = newer("5.3", &["trixie"]);
-/// Of the Debian after that.
+/// From the release after that.
 pub const V5_4: Compiler = newer("5.4", &["forky"]);
 const V5_5: Compiler = newer("5.5", &["experimental", "sid"]);
 
-/// One that is newer than this machine.
+/// A compiler newer than this machine.
 const fn newer(version: &'static str, suites: &'static [&'static str]) -> Compiler {
     Compiler {
         version,
@@ -72,7 +73,7 @@ const fn newer(version: &'static str, suites: &'static [&'static str]) -> Compil
     }
 }
 
-/// The recorder knows no other machine yet.
+/// The recorder supports no other architecture yet.
 const ARCHITECTURE: &str = "amd64";
 const PACKAGES: &[&str] = &[
     "ocaml",
@@ -80,9 +81,9 @@ const PACKAGES: &[&str] = &[
     "ocaml-base",
     "libstdlib-ocaml",
     "libstdlib-ocaml-dev",
-    // From which tests link a compiler: the one large OCaml 5 program that is at hand.
+    // Tests link a compiler from these: the only large OCaml 5 program available.
     "libcompiler-libs-ocaml-dev",
-    // What the compilers run with, and what their programs are linked with.
+    // The libraries that the compilers run with, and that their programs are linked with.
     "libc6",
     "libc6-dev",
     "linux-libc-dev",
@@ -92,13 +93,13 @@ const PACKAGES: &[&str] = &[
 ];
 /// Programs of `usr/bin` that get a starter in `bin`.
 const PROGRAMS: &[&str] = &["ocamlopt", "ocamlc", "ocamldep", "ocamlobjinfo", "ocamlrun"];
-/// Says what was done, and so whether it is to be done again.
+/// The file that contains the recipe of a finished folder, which decides whether it must be made again.
 const STAMP: &str = "made-by";
 
-/// Gets compilers, for people: `cargo xtask ocaml 5.4`, or those that `make test` needs.
+/// Downloads compilers for users: `cargo xtask ocaml 5.4`, or those that `make test` needs.
 ///
 /// # Errors
-/// As [`get`]; or if one is not known.
+/// As [`get`]; or if one is unknown.
 pub fn run(arguments: &[String]) -> Outcome {
     if arguments.is_empty() {
         return get(QUICK);
@@ -114,21 +115,21 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Gets compilers unless they are there.
+/// Downloads compilers that are missing.
 ///
 /// # Errors
-/// If one cannot be downloaded, or what was downloaded does not work here.
+/// If one cannot be downloaded, or does not work here.
 pub fn get(compilers: &[Compiler]) -> Outcome {
     compilers.iter().try_for_each(Compiler::get)
 }
 
 impl Compiler {
-    /// Where it is. Tests look for it at the same place.
+    /// Its folder. Tests look for it in the same place.
     fn prefix(&self) -> PathBuf {
         root().join(format!(".cache/ocaml-{}", self.version))
     }
 
-    /// One of its programs, as `ocamlopt`.
+    /// The path of one of its programs, such as `ocamlopt`.
     ///
     /// # Errors
     /// As [`get`].
@@ -147,7 +148,7 @@ impl Compiler {
         let start = Instant::now();
         let mirror = Mirror::of_this_machine()?;
         println!("-- getting OCaml {version} of Debian {} from {}", self.suites[0], mirror.uri);
-        // Beside the place it is for, so that it can be moved there in one step.
+        // Beside its destination, so that it can be moved there in one step.
         let scratch = Scratch::new(&prefix)?;
         let new = scratch.0.join("prefix");
         self.download(&mirror, &scratch.0)?;
@@ -169,7 +170,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// All that decides what the folder holds.
+    /// Everything that determines the contents of the folder.
     fn recipe(&self) -> String {
         let lists = [self.packages, PROGRAMS].map(|words| words.join(" "));
         let scripts = [self.starter, self.c_compiler.unwrap_or_default()].join("\n");
@@ -181,9 +182,9 @@ impl Compiler {
         stamp.is_ok_and(|stamp| stamp == self.recipe())
     }
 
-    /// Puts the packages into `packages`. All that apt keeps is kept in `scratch`, so this needs no rights
-    /// and changes nothing of the machine; proxies and the like are the machine's own, as apt reads its
-    /// configuration before ours.
+    /// Downloads the packages into `packages`. apt keeps all its state in `scratch`, so this needs no
+    /// privileges and changes nothing on the machine. Proxies and the like are those of the machine, because
+    /// apt reads its configuration before ours.
     fn download(&self, mirror: &Mirror, scratch: &Path) -> Outcome {
         for folder in ["lists/partial", "cache/archives/partial", "packages"] {
             let path = scratch.join(folder);
@@ -208,7 +209,7 @@ impl Compiler {
                 )
             })
         };
-        // Without --error-on a mirror that cannot be reached is a warning.
+        // Without --error-on an unreachable mirror is only a warning.
         apt(&["--error-on=any", "update"])?;
         apt(&[&["--target-release", suites[0], "download"], self.packages].concat())
     }
@@ -224,7 +225,7 @@ impl Compiler {
             script(&format!("bin/{program}"), self.starter)?;
         }
         let Some(c_compiler) = self.c_compiler else { return Ok(()) };
-        // A package of Debian's makes these, and linker scripts name files through them.
+        // A Debian package creates these, and linker scripts refer to files through them.
         symlink("usr/lib", prefix.join("lib"))?;
         symlink("usr/lib64", prefix.join("lib64"))?;
         fs::create_dir(prefix.join("tools"))?;
@@ -232,7 +233,7 @@ impl Compiler {
         script("tools/x86_64-linux-gnu-gcc", c_compiler)
     }
 
-    /// Compiles and runs a program that needs all libraries that tests need; tells the version.
+    /// Compiles and runs a program that needs all libraries that tests need; returns the version.
     fn try_it(&self, prefix: &Path, scratch: &Path) -> Result<String, String> {
         let folder = scratch.join("try");
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -254,7 +255,7 @@ impl Compiler {
         version.ok_or_else(|| format!("a program compiled to try it says {said:?}"))
     }
 
-    /// Moves the finished folder to its place; one from an older recipe makes way.
+    /// Moves the finished folder to its place, and an older one out of the way.
     fn put_in_place(&self, new: &Path, scratch: &Path) -> Outcome {
         let prefix = &self.prefix();
         if prefix.exists() {
@@ -262,14 +263,14 @@ impl Compiler {
                 .map_err(|error| format!("{}: {error}", prefix.display()))?;
         }
         match fs::rename(new, prefix) {
-            // Somebody else who did the same was quicker.
+            // Another process that did the same was faster.
             Err(_) if self.is_done() => Ok(()),
             moved => moved.map_err(|error| format!("{}: {error}", prefix.display())),
         }
     }
 }
 
-/// A folder for unfinished work, gone when the work ends in whatever way.
+/// A folder for unfinished work, removed when the work ends for whatever reason.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -282,7 +283,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left over only takes space.
+        // A leftover only takes space.
         fs::remove_dir_all(&self.0).ok();
     }
 }

@@ -1,10 +1,10 @@
-//! Where this machine gets Debian's packages from, read from apt's lists of sources in both their forms
+//! Where this machine gets Debian's packages from, read from both formats of apt's source lists
 //! (sources.list(5)).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Suites that hold Debian itself; a list of sources names others too: security, updates, vendors.
+/// Suites of Debian itself; source lists name others, too: security, updates, vendors.
 const DEBIAN: &[&str] = &[
     "bullseye",
     "bookworm",
@@ -25,7 +25,7 @@ pub struct Mirror {
     pub uri: String,
     /// A file of keys.
     signed_by: Option<String>,
-    /// Whether this machine takes packages from it without a signature.
+    /// Whether this machine accepts packages from it without a signature.
     trusted: bool,
 }
 
@@ -49,21 +49,21 @@ impl Mirror {
         })
     }
 
-    /// The source for another suite of the mirror, in the form of one line.
+    /// The source of another suite on the mirror, in the one-line format.
     pub fn line(&self, suite: &str, architecture: &str) -> String {
         let keys = self.signed_by.as_deref().unwrap_or(KEYRING);
-        // The machine's own decision is kept, whichever it is; we make none.
+        // Keeps the machine's own decision about trust, whatever it is.
         let trust = match self.trusted {
             true => "trusted=yes".to_owned(),
             false => format!("signed-by={keys}"),
         };
-        // Only the index of packages: no descriptions, icons, lists of contents.
+        // Only the package index: no descriptions, icons or contents lists.
         let uri = &self.uri;
         format!("deb [arch={architecture} target=Packages {trust}] {uri} {suite} main\n")
     }
 }
 
-/// One whose path ends as Debian's does, or the first.
+/// A mirror whose path ends like Debian's, otherwise the first.
 fn best(found: Vec<Mirror>) -> Option<Mirror> {
     let usual = found.iter().find(|mirror| mirror.uri.trim_end_matches('/').ends_with("/debian"));
     usual.or(found.first()).cloned()
@@ -111,10 +111,10 @@ fn in_lines(text: &str) -> Vec<Mirror> {
     found
 }
 
-/// `Field: value` in stanzas that an empty line ends.
+/// `Field: value` in stanzas that end with an empty line.
 fn in_stanzas(text: &str) -> Vec<Mirror> {
     let mut found = Vec::new();
-    // Comments may stand within a field.
+    // Comments may be inside a field.
     let text: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     for stanza in text.split(|line| line.trim().is_empty()) {
         let field = |name: &str| {
@@ -148,7 +148,7 @@ fn in_stanzas(text: &str) -> Vec<Mirror> {
 fn mirror(uri: &str, signed_by: Option<String>, trusted: Option<String>) -> Mirror {
     Mirror {
         uri: uri.to_owned(),
-        // Keys may also be given as text or by their fingerprint; the line can only hold a file.
+        // Keys may also be given as text or as a fingerprint, but the line can only contain a file.
         signed_by: signed_by.filter(|keys| keys.starts_with('/') && !keys.contains([' ', ','])),
         trusted: trusted.is_some_and(|value| value.eq_ignore_ascii_case("yes")),
     }

@@ -1,8 +1,9 @@
 //! What works with which OCaml, from real runs: `cargo xtask reach` writes docs/reach.md.
 //!
-//! [`subjects`] lists programs: one of ours as every compiler at hand makes it, and programs of others. [`observations`] observes
-//! each in every way that there is, with the commands that a user would type. A cell of the table says what came of it: it
-//! works, or it was refused, with the words of the refusal. Anything else is a fault, and fails the chore.
+//! [`subjects`] lists programs: one of ours, built by every available compiler, and programs of others.
+//! [`observations`] observes each in every possible way, with the commands that a user would type. A cell of
+//! the table gives the result: it works, or it was refused, with the text of the refusal. Anything else is a
+//! bug and fails the chore.
 
 mod observations;
 mod subjects;
@@ -34,7 +35,7 @@ long enough to be asked, or there is no snapshot. `FAULT`: it went wrong, and is
 - live: `bactrian live PID`
 ";
 
-/// Where subjects are made and observed.
+/// Where subjects are built and observed.
 const FOLDER: &str = "target/reach";
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -66,11 +67,11 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
 }
 
-/// The document as it grows.
+/// The document so far.
 #[derive(Default)]
 struct Table {
     rows: String,
-    /// Words of refusals, numbered from 1 in this order.
+    /// Texts of refusals, numbered from 1 in this order.
     reasons: Vec<String>,
     faults: Vec<String>,
 }
@@ -83,7 +84,7 @@ impl Table {
         let _ = write!(self.rows, "\n## {title}\n\n| {first} | {names} |\n|{lines}|\n");
     }
 
-    /// Observes a subject in every way; `only` names one.
+    /// Observes a subject in every way, if `only` is not given or part of its title.
     fn observe(&mut self, subject: &Subject, folder: &Path, only: Option<&str>) {
         if only.is_some_and(|only| !subject.title.contains(only)) {
             return;

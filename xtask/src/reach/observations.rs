@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use super::subjects::Subject;
 use crate::command::root;
 
-/// What came of it.
+/// The result of an observation.
 pub enum Answer {
     Works,
-    /// The words of the refusal.
+    /// It was refused, with this text.
     Refused(String),
-    /// The program does not run long enough, or there is no snapshot to look at.
+    /// Not applicable: the program does not run long enough, or there is no snapshot to look at.
     NotAsked,
-    /// It went wrong.
+    /// It failed.
     Fault(String),
 }
 
@@ -39,14 +39,14 @@ pub const OBSERVATIONS: [Observation; 7] = [
 
 /// The exit status of a refusal.
 const REFUSED: i32 = 4;
-/// A program that waits for something this often in a row has come to its work, and one that still works after this time.
+/// A program is considered at work if it sleeps this many times in a row, or if it still runs after this time.
 const ASLEEP: u32 = 10;
 const AT_WORK: Duration = Duration::from_secs(3);
 
 /// Observes a program in every way.
 pub fn observe(subject: &Subject, folder: &Path) -> [(&'static str, Answer); OBSERVATIONS.len()] {
     let attempt = Attempt { subject, place: folder.join("observed") };
-    // What another subject left; there is nothing at first.
+    // Left by another subject; absent at first.
     fs::remove_dir_all(&attempt.place).ok();
     let made = fs::create_dir_all(&attempt.place).map_err(|error| error.to_string());
     OBSERVATIONS.map(|observation| {
@@ -61,7 +61,7 @@ struct Attempt<'a> {
     place: PathBuf,
 }
 
-/// A process that is ended when this is dropped.
+/// A process that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -113,7 +113,7 @@ impl Attempt<'_> {
         let Some((core, program)) = self.with_process(gcore)? else { return Ok(Answer::NotAsked) };
         let said =
             self.bactrian(&["snapshot", "-o", &heap, "--core", &core, "--exe", &program], &[]);
-        // They are large.
+        // Core files are large.
         fs::remove_file(&core).ok();
         self.is_sound(said?, &heap)
     }
@@ -154,7 +154,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// What doctor says of one thing.
+    /// What doctor says about one subject.
     fn doctor(&self, what: &str) -> Result<Answer, String> {
         let said = self.bactrian(&["doctor"], &[&self.subject.once[0]])?;
         let text = String::from_utf8_lossy(&said.stdout);
@@ -196,7 +196,7 @@ impl Attempt<'_> {
             .map_err(|error| format!("bactrian: {error}"))
     }
 
-    /// Does something to a process that has come to its work; none if it does not stay for that.
+    /// Does something to a process that has started its work; None if it does not run long enough.
     fn with_process<T>(
         &self,
         act: impl FnOnce(&str) -> Result<T, String>,
@@ -204,7 +204,7 @@ impl Attempt<'_> {
         let Some((program, arguments)) = self.subject.on.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.subject.folder);
-        // Some believe it.
+        // Some programs rely on it.
         command.env("PWD", &self.subject.folder);
         // Most of them wait for their input, which does not end.
         let stdout = if self.subject.says_ready { Stdio::piped() } else { Stdio::null() };
@@ -239,7 +239,7 @@ impl Attempt<'_> {
         });
         match count {
             Some(1..) => Ok(Answer::Works),
-            // Most programs of others wait for their input. It was begun and ended as for any other.
+            // Most programs of others wait for their input. Their recording begins and ends like any other.
             None if words(&said).contains("has waited all the time") => Ok(Answer::Works),
             _ => Err(format!("no samples: {}", words(&said))),
         }
@@ -262,7 +262,7 @@ impl Attempt<'_> {
         is_refused.then(|| Answer::Refused(self.without_places(&words(said))))
     }
 
-    /// Words that are the same in every run: without paths and numbers of processes.
+    /// Removes paths and process ids, so that the text is the same in every run.
     fn without_places(&self, words: &str) -> String {
         let program = &self.subject.once[0];
         let words = words.replace("bactrian: ", "").replace(&format!("{program}: "), "");
@@ -288,7 +288,7 @@ fn until_at_work(pid: &str) {
     }
 }
 
-/// What was said on standard error, in one line.
+/// Standard error as a single line.
 fn words(said: &Output) -> String {
     String::from_utf8_lossy(&said.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
 }

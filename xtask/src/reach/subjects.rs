@@ -11,21 +11,21 @@ use crate::compilers;
 pub struct Subject {
     /// The first cells of its row.
     pub title: String,
-    /// The program and arguments with which it comes to its end.
+    /// The program and the arguments with which it terminates.
     pub once: Vec<String>,
-    /// Those with which it stays until it is ended; none if it does not.
+    /// The program and the arguments with which it keeps running; empty if it cannot.
     pub on: Vec<String>,
-    /// Where that is started.
+    /// The working directory for both.
     pub folder: PathBuf,
-    /// Whether it says on its standard output that it has come to its work.
+    /// Whether it prints on standard output when it has started its work.
     pub says_ready: bool,
-    /// A type of its own, of which it has blocks; known only of ours.
+    /// A type declared in it, of which it has blocks; known only for our own program.
     pub own_type: Option<&'static str>,
-    /// The folder of the compiler that it was compiled by, if that is not in PATH: types are read by it.
+    /// The folder of the compiler that compiled it, if that is not in PATH: its helper reads the types.
     pub compiler: Option<PathBuf>,
 }
 
-/// Our program, [`programs/reach.ml`](../../../programs/reach.ml), and the type that it has blocks of.
+/// Our program, [`programs/reach.ml`](../../../programs/reach.ml), and the type of its blocks.
 const OURS: &str = "reach";
 const OWN_TYPE: &str = "Reach.node";
 
@@ -41,7 +41,7 @@ const MADE: [(&str, &str, &str, &str, bool); 6] = [
     ("bytecode", "-custom", "ocamlc", "-custom", false),
 ];
 
-/// Our program, as every compiler at hand makes it.
+/// Our program, built by every available compiler.
 pub fn compiled(folder: &Path) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     let mut tools = vec![(version("ocamlopt")?, None)];
@@ -51,7 +51,7 @@ pub fn compiled(folder: &Path) -> Result<Vec<Subject>, String> {
     tools.sort_by_key(|(version, _)| numbers(version));
     for (version, compiler) in tools {
         for (code, linked, tool, options, is_stripped) in MADE {
-            // That of a compiler which is not installed is not where its programs look for it.
+            // The runtime of a compiler that is not installed is not where its programs look for it.
             if linked == BY_OCAMLRUN && compiler.is_some() {
                 continue;
             }
@@ -98,8 +98,8 @@ fn numbers(version: &str) -> Vec<u32> {
     version.split('.').filter_map(|number| number.parse().ok()).collect()
 }
 
-/// A program of somebody else's, if it is installed: its name, what it does once, and how it stays. Files that it names are
-/// [`INPUTS`]. Programs in `.cache` are those of `cargo xtask programs`.
+/// Programs of others, used if they are installed: name, a command that terminates, and one that keeps running.
+/// They refer to files of [`INPUTS`]. Programs in `.cache` are those of `cargo xtask programs`.
 const OTHERS: &[(&str, &str, &str)] = &[
     ("coqtop", "coqc -q one.v", "coqtop -q"),
     ("frama-c", "frama-c -eva one.c", "frama-c -eva -eva-slevel 10000000 long.c"),
@@ -122,7 +122,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("esy", ".cache/esy-0.9.2/esy --version", "sh stay.sh .cache/esy-0.9.2/esy"),
 ];
 
-/// What they work on.
+/// Their input files.
 const INPUTS: &[(&str, &str)] = &[
     (
         "one.v",
@@ -195,13 +195,13 @@ pub fn of_others(folder: &Path) -> Result<Vec<Subject>, String> {
     Ok(subjects)
 }
 
-/// Where PATH has a program.
+/// The path of a program in PATH.
 fn found(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Its version of OCaml and its code, as doctor says.
+/// Its OCaml version and kind of code, according to doctor.
 fn described(program: &str) -> String {
     let said =
         Command::new(root().join("target/quick/bactrian")).args(["doctor", program]).output();

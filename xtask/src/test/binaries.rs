@@ -1,7 +1,7 @@
-//! The test programs that cargo builds, run side by side, with other checks among them.
+//! Runs cargo's test programs in parallel, along with other checks.
 //!
-//! `cargo test` runs one of them after the other, and most tests of observed programs wait for something: four at a
-//! time keep two processors busy. What a test program says is shown when it fails, otherwise one line.
+//! `cargo test` runs them one after the other, and most tests of observed programs wait for something: four at
+//! a time keep two processors busy. The output of a test program is shown if it fails, otherwise one line.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,55 +16,55 @@ use std::time::{Duration, Instant};
 use crate::Outcome;
 use crate::command::{cargo, output, root};
 
-/// Test programs that take longest, in this order: they start first, so that none is left over at the end.
+/// The slowest test programs, in this order: they start first, so that none is left over at the end.
 const LONGEST: &[&str] =
     &["bactrian snapshot", "bactrian record", "capture live", "capture attach", "bactrian types"];
 
-/// Tests at a time in one program. Several programs run at a time, which keeps the processors busy; more threads only
-/// make tests wait for each other until their time limits fail.
+/// Test threads per program. Several programs run at a time, which keeps the processors busy; more threads only make
+/// tests wait for each other until their time limits fail.
 const THREADS: usize = 2;
 
-/// No test program takes as long, even on a busy machine.
+/// A timeout that no test program reaches, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(40 * 60);
 
-/// What says to a task that it runs beside others.
+/// The variable that tells a task that it runs in parallel with others.
 pub const ONE_OF_MANY: &str = "BACTRIAN_ONE_OF_MANY";
 
-/// How test programs are started, other than plainly.
+/// How to start test programs.
 #[derive(Clone, Debug, Default)]
 pub struct Start<'a> {
-    /// What is shown behind their names.
+    /// Shown after their names.
     pub title: String,
-    /// Only these programs.
+    /// Only these programs; all if empty.
     pub only: &'a [&'a str],
-    /// What is said to each.
+    /// Arguments for each of them.
     pub arguments: &'a [&'a str],
-    /// What starts them, as `nohup`.
+    /// A command that starts them, such as `nohup`.
     pub before: Vec<&'a str>,
-    /// Variables that are set, or not.
+    /// Environment variables to set and to unset.
     pub set: &'a [(&'a str, &'a str)],
     pub unset: &'a [&'a str],
 }
 
-/// A program of tests.
+/// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestBinary {
-    /// The folder of its crate, in which it runs.
+    /// The folder of its crate, which is its working directory.
     folder: PathBuf,
     executable: PathBuf,
-    /// Crate and target, as `bactrian record`.
+    /// Crate and target, such as `bactrian record`.
     name: String,
 }
 
-/// `cargo test` of the whole workspace, with lints. Clippy by itself would read all
-/// dependencies again, which takes longer than the lints.
+/// `cargo test` of the whole workspace, with lints. Clippy on its own would check all dependencies again, which
+/// takes longer than the lints.
 pub fn cargo_test(options: &str) -> Command {
     with_lints(cargo(&format!("test --workspace {options}")))
 }
 
-/// With the compiler that lints while it compiles.
+/// Uses the compiler driver that also lints.
 pub fn with_lints(mut command: Command) -> Command {
-    // By its whole path, however this was started: cargo compiles everything again for another name of it.
+    // With its full path, however this was started: cargo recompiles everything if the name changes.
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()));
     let driver = sysroot.map(|path| Path::new(path.trim()).join("bin/clippy-driver"));
     let driver = driver.ok().filter(|driver| driver.exists());
@@ -73,7 +73,7 @@ pub fn with_lints(mut command: Command) -> Command {
     command
 }
 
-/// Builds all tests, examples and the program itself, with lints, and tells where cargo put the tests.
+/// Builds all tests, examples and the program itself, with lints, and returns the tests.
 pub fn build() -> Result<Vec<TestBinary>, String> {
     let said = output(
         cargo_test("--no-run --message-format json-render-diagnostics").stderr(Stdio::inherit()),
@@ -86,15 +86,15 @@ pub fn build() -> Result<Vec<TestBinary>, String> {
     Ok(found)
 }
 
-/// Where cargo puts what tests need: the program, and examples.
+/// The folder with the program and the examples that tests need.
 pub fn debug_folder() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
     target.join("debug")
 }
 
-/// A line of cargo's that tells of a test program.
+/// Parses a line of cargo's output if it is about a test program.
 fn parse(line: &str) -> Option<TestBinary> {
-    // What we need of it has no escapes in it on the machines that we build on.
+    // The values that we need contain no escapes on our build machines.
     let text = |key: &str| {
         let (_, rest) = line.split_once(&format!("\"{key}\":\""))?;
         Some(rest.split_once('"')?.0)
@@ -104,17 +104,17 @@ fn parse(line: &str) -> Option<TestBinary> {
     }
     let executable = PathBuf::from(text("executable")?);
     let folder = Path::new(text("manifest_path")?).parent()?.to_path_buf();
-    // Cargo adds a dash and 16 digits.
+    // Cargo appends a dash and 16 digits.
     let target = executable.file_name()?.to_str()?.rsplit_once('-')?.0.to_owned();
     let of = folder.file_name()?.to_str()?;
     Some(TestBinary { name: format!("{of} {target}"), folder, executable })
 }
 
-/// What runs beside others: a test program, or another check.
+/// A test program, or another check, that runs in parallel with others.
 struct Job {
     name: String,
     command: Command,
-    /// Whether it is a test program, which counts its tests.
+    /// Whether it is a test program, which reports how many tests it ran.
     counts: bool,
 }
 
@@ -123,7 +123,7 @@ impl Job {
         let executable = binary.executable.to_str().ok_or("its path is no text")?;
         let words = how.before.iter().copied().chain([executable]).collect::<Vec<_>>();
         let mut command = Command::new(words[0]);
-        // In a terminal it would colour the line that counts.
+        // On a terminal the line with the counts would be coloured.
         command.args(&words[1..]).arg("--color=never").arg(format!("--test-threads={THREADS}"));
         command.args(how.arguments).envs(how.set.iter().copied()).current_dir(&binary.folder);
         for name in how.unset {
@@ -142,7 +142,7 @@ impl Job {
         binaries.iter().filter(chosen).map(|binary| Job::test(binary, how)).collect()
     }
 
-    /// Another task of this program's.
+    /// Another task of this program.
     fn task(name: &str) -> Result<Job, String> {
         let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
         let mut command = Command::new(this);
@@ -151,20 +151,20 @@ impl Job {
     }
 }
 
-/// Runs tests as they are to be started; all that fails is told.
+/// Runs tests in this way and reports all failures.
 pub fn run(start: &Start<'_>) -> Outcome {
     run_jobs(Job::tests(&build()?, start)?.into())
 }
 
-/// Runs all tests, then some again in other ways, and these tasks beside them: the first as soon as it can be, because
-/// it takes long, the others last.
+/// Runs all tests, some of them again in other ways, and these tasks in parallel. Tasks start early, because
+/// they take long.
 pub fn run_with(again: &[Start<'_>], tasks: &[&str]) -> Outcome {
     let binaries = build()?;
     let mut jobs = VecDeque::from(Job::tests(&binaries, &Start::default())?);
     for start in again {
         jobs.extend(Job::tests(&binaries, start)?);
     }
-    // Those that take long begin early, so that short ones are left to fill the end.
+    // Slow ones begin early, so that short ones remain to fill the end.
     for (at, task) in tasks.iter().enumerate() {
         jobs.insert(at.min(jobs.len()), Job::task(task)?);
     }
@@ -228,23 +228,23 @@ struct Counts {
 }
 
 fn run_one(job: &mut Job, logs: &Path, used: &mut f64) -> Result<Option<Counts>, String> {
-    // Tasks that run beside others run tests themselves, and two programs of one crate may have one name.
+    // Parallel tasks run tests themselves, and two programs of one crate may have the same name.
     static LOGS: AtomicUsize = AtomicUsize::new(0);
     let (this, number) = (std::process::id(), LOGS.fetch_add(1, Ordering::Relaxed));
     let log = logs.join(format!("{}-{this}-{number}.txt", job.name.replace(' ', "-")));
-    // Into a file: a program that a test leaves behind may hold a pipe open for ever.
+    // To a file, because a process that a test leaves behind may keep a pipe open forever.
     let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let same = file.try_clone().map_err(|error| error.to_string())?;
     let command = job.command.stdin(Stdio::null()).stdout(file).stderr(same);
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", job.name))?;
     let start = Instant::now();
     let status = loop {
-        // What it used is known until it has been waited for.
+        // Its processor time can be read until it has been reaped.
         *used = processor_seconds(child.id()).unwrap_or(*used);
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(status) => break Some(status),
             None if start.elapsed() > TOO_LONG => {
-                // It may have ended in this moment.
+                // It may have ended at this moment.
                 child.kill().and_then(|()| child.wait()).ok();
                 break None;
             }
@@ -264,16 +264,16 @@ fn run_one(job: &mut Job, logs: &Path, used: &mut f64) -> Result<Option<Counts>,
     }
 }
 
-/// Seconds of processors that a process and those of its children that have ended have used.
+/// The processor time of a process and of its children that have ended, in seconds.
 fn processor_seconds(pid: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may contain anything: state is field 3; utime, stime, cutime and cstime are 14 to 17.
+    // The name may contain anything. After it comes field 3, the state; utime, stime, cutime and cstime are 14 to 17.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks = fields.split_whitespace().skip(11).take(4);
     Some(ticks.filter_map(|number| number.parse::<f64>().ok()).sum::<f64>() / 100.0)
 }
 
-/// What the last line of a test program counts.
+/// The counts in the last line of a test program.
 fn count(said: &str) -> Option<Counts> {
     let line = said.lines().rev().find(|line| line.starts_with("test result: ok."))?;
     let number = |word: &str| {

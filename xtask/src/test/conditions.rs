@@ -1,5 +1,6 @@
-//! The tests, started in the ways in which people and machines start them: `cargo xtask test --conditions [WORD..]`.
-//! What a test finds must not depend on the terminal, on ignored signals, on variables, on the user or on the load.
+//! Runs the tests under the conditions under which people and machines start them: `cargo xtask test
+//! --conditions [WORD..]`. Results must not depend on the terminal, ignored signals, environment variables, the
+//! user or the load.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -13,12 +14,12 @@ use crate::test::binaries::{self, Start};
 /// The number of busy processes in the condition `load`.
 const LOAD: usize = 10;
 
-/// Those that are run if none is named. What `together` has is not run once more by itself: if a test fails there, naming the single ones
-/// shows which of them it was.
+/// The conditions tested by default. Those combined in `together` are not repeated separately: if a test fails
+/// there, naming them one by one shows which of them it was.
 const USUAL: [&str; 5] = ["together", "terminal", "pwd-elsewhere", "user", "load"];
 
 pub fn run(words: &[String]) -> Outcome {
-    // Without a space: the dynamic linker cannot be told of a library in a path that has one.
+    // Without a space, because LD_PRELOAD does not support paths with spaces.
     let folder = std::env::temp_dir().join("bactrian-tests-of-another-temporary-folder");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let elsewhere = folder.display().to_string();
@@ -30,7 +31,7 @@ pub fn run(words: &[String]) -> Outcome {
     ];
     let elsewhere = [("TMPDIR", elsewhere.as_str())];
     let conditions = [
-        // It takes one text and has a shell split it; our paths have no spaces.
+        // `script` takes a single command line, which a shell splits; our paths have no spaces.
         (
             "terminal",
             Start {
@@ -59,7 +60,7 @@ pub fn run(words: &[String]) -> Outcome {
             },
         ),
         ("load", Start::default()),
-        // What does not exclude each other.
+        // Conditions that do not exclude each other.
         (
             "together",
             Start {
@@ -100,7 +101,7 @@ pub fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// A folder writable by all: the home and temporary folder of the user `nobody`.
+/// A world-writable folder: the home and temporary folder of the user `nobody`.
 struct UserFolder(PathBuf);
 
 impl UserFolder {
@@ -114,7 +115,8 @@ impl UserFolder {
         Ok(folder)
     }
 
-    /// Links what is compiled already: to compile our library takes cargo, which is in the home of root here.
+    /// Links what is already compiled: compiling our library requires cargo, which is in root's home directory
+    /// here.
     fn take_programs(&self) -> Outcome {
         let programs = root().join("target/fixtures");
         for entry in fs::read_dir(&programs).into_iter().flatten().flatten() {
@@ -137,17 +139,17 @@ impl UserFolder {
 
 impl Drop for UserFolder {
     fn drop(&mut self) {
-        // What is left over only takes space.
+        // A leftover only takes space.
         fs::remove_dir_all(&self.0).ok();
     }
 }
 
-/// Processes that run until this is dropped.
+/// Busy processes that run until this is dropped.
 struct Load(Vec<Child>);
 
 impl Load {
     fn start() -> Load {
-        // Whoever kills us does not have them left.
+        // They end by themselves if this process is killed.
         let while_we_live = format!("while kill -0 {}; do :; done", std::process::id());
         let busy = || {
             let mut shell = Command::new("sh");

@@ -1,8 +1,8 @@
-//! Everything that has to hold before a change goes in, in the order of what fails soonest: `cargo xtask test`.
+//! Everything that must hold before a change is merged, beginning with what fails soonest: `cargo xtask test`.
 //!
-//! There is one build for all of it, lints included ([`binaries`]): cargo compiles a crate again for each other choice of
-//! packages, because their features differ. `--all` is what a release needs: the whole tables of
-//! programs, compilers and rates, minutes of fuzzing, all conditions, every bench once.
+//! There is a single build for all of it, lints included ([`binaries`]): cargo compiles a crate again for each
+//! other selection of packages, because their features differ. `--all` is what a release needs: the complete
+//! tables of programs, compilers and rates, minutes of fuzzing, all conditions, every benchmark once.
 
 pub mod binaries;
 mod conditions;
@@ -16,13 +16,13 @@ use std::time::Instant;
 use crate::command::{cargo, succeed};
 use crate::{Outcome, compilers, consumers, fuzz, no_arguments, programs, query, release, tidy};
 
-/// How long each fuzz target runs before a release.
+/// How long each fuzz target runs before a release, in seconds.
 const FUZZ_SECONDS: u32 = 120;
 
-/// What says to tests that they are to run their whole tables.
+/// The variable that tells tests to run their whole tables.
 const WHOLE: (&str, &str) = ("BACTRIAN_TEST", "all");
 
-/// Whether all of it runs: `cargo xtask test --all`.
+/// Whether everything runs: `cargo xtask test --all`.
 pub fn is_whole() -> bool {
     std::env::var_os(WHOLE.0).is_some_and(|value| value == WHOLE.1)
 }
@@ -38,7 +38,8 @@ const QUICK: &[Stage] = &[
     Stage { title: "tidy", run: tidy::check },
     Stage { title: "build, with lints; downloads", run: build },
     Stage { title: "lints of the agent", run: agent_lints },
-    // The page in a browser, exports in the tools they are for, and the documentation's examples run beside the tests.
+    // The page in a browser, exports in their tools, and the documentation's examples run in parallel with the
+    // tests.
     Stage {
         title: "tests",
         run: || binaries::run_with(&with_compiler::quick(), &["page", "consumers", "examples"]),
@@ -59,7 +60,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     match arguments {
         [] => stages(QUICK.to_vec()),
         [word] if word == "--all" && std::env::var_os(WHOLE.0).is_none() => {
-            // Every stage inherits it.
+            // Every stage inherits the variable.
             let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
             succeed(Command::new(this).args(["test", "--all"]).env(WHOLE.0, WHOLE.1))
         }
@@ -91,8 +92,8 @@ fn stages(list: Vec<Stage>) -> Outcome {
     Ok(())
 }
 
-/// Seconds of all processors since the machine was started: on a virtual machine others take some, and how long tests take
-/// says little without it.
+/// Seconds of all processors since boot. On a virtual machine other guests steal time; without that number the
+/// duration of tests says little.
 struct Processors {
     busy: f64,
     stolen: f64,
@@ -118,7 +119,7 @@ fn format() -> Outcome {
     succeed(&mut cargo("fmt --check --manifest-path crates/agent/Cargo.toml"))
 }
 
-/// The build keeps the processors busy, and the network is free.
+/// The build keeps the processors busy while the network is idle, so downloads run in parallel.
 fn build() -> Outcome {
     thread::scope(|scope| {
         let downloads = scope.spawn(|| {
@@ -133,7 +134,7 @@ fn build() -> Outcome {
     })
 }
 
-/// What depends on how tests are started shows in any part of a table.
+/// Any part of a table shows whether results depend on the conditions, so the whole tables are not needed.
 fn in_all_conditions() -> Outcome {
     let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     succeed(Command::new(this).args(["test", "--conditions"]).env_remove(WHOLE.0))
@@ -144,7 +145,7 @@ fn agent_lints() -> Outcome {
     succeed(&mut cargo(&format!("{agent} -- --deny warnings")))
 }
 
-/// What the documentation says in code.
+/// The code examples in the documentation.
 pub fn examples(arguments: &[String]) -> Outcome {
     no_arguments(arguments)?;
     succeed(&mut binaries::cargo_test("--doc --quiet"))

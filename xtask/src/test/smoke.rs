@@ -1,9 +1,9 @@
-//! Every bench once, as small as it goes: not to measure, but so that none of them rots.
+//! Runs every benchmark once with minimal sizes: not to measure, but to see that all of them still work.
 
 use crate::command::root;
 use crate::{Outcome, bench};
 
-/// What each is run with, beside a folder of its own for what it generates.
+/// The arguments of each, in addition to a folder of its own for generated files.
 const BENCHES: &[&str] = &[
     "trace --rounds 1",
     "record --rates 1e-4 --rounds 1",

@@ -3,7 +3,7 @@
 use super::binaries::{self, Start};
 use crate::{Outcome, compilers};
 
-/// Test programs that observe OCaml programs, or read what the compiler has written.
+/// Test programs that observe OCaml programs, or read the compiler's output.
 const OBSERVING: &[&str] = &[
     "bactrian doctor",
     "bactrian live",
@@ -19,7 +19,7 @@ const OBSERVING: &[&str] = &[
     "types helper",
 ];
 
-/// Those of them that OCaml 4.11 is tried with. Most programs that are recorded need `Unix._exit`, which came with 4.12.
+/// The subset for OCaml 4.11. Most programs that are recorded need `Unix._exit`, which came with 4.12.
 const OBSERVING_4_11: &[&str] = &[
     "bactrian snapshot",
     "bactrian types",
@@ -29,7 +29,8 @@ const OBSERVING_4_11: &[&str] = &[
     "ocaml bytecode",
     "types helper",
 ];
-/// Tests among these that need it, those of our library, which needs 4.13, and those that name the machine's own OCaml.
+/// Tests among these that need it, tests of our library, which needs 4.13, and tests that name the machine's
+/// own OCaml.
 const SKIPPED_4_11: &[&str] = &[
     "--skip=library::",
     "--skip=what_the_program_limits_its_files_to",
@@ -39,7 +40,7 @@ const SKIPPED_4_11: &[&str] = &[
     "--skip=a_table_says_what_is_in_it",
 ];
 
-/// One test of each thing whose layout may differ.
+/// One test for each structure whose layout may differ.
 const QUICK: &[(&str, &[&str])] = &[
     ("bactrian record", &["accounting::an_exact_trace_has_every_word", "bytecode::exceptions"]),
     (
@@ -52,10 +53,10 @@ const QUICK: &[(&str, &[&str])] = &[
     ("capture live", &["counters_are", "pauses_of_ocaml_5"]),
     ("capture roots", &["roots_are_those_that_the_runtime_lists"]),
 ];
-/// How tests are told of a compiler.
+/// The variable that names the compiler to the tests.
 const VARIABLE: &str = "TEST_OCAML";
 
-/// What `make test` runs with a newer compiler than the one that it runs everything with.
+/// What `make test` runs with a newer compiler, in addition to the usual one.
 pub fn quick() -> Vec<Start<'static>> {
     const VERSION: &str = compilers::V5_4.version;
     let start = |(name, arguments): &'static (&'static str, &'static [&'static str])| Start {
@@ -68,7 +69,7 @@ pub fn quick() -> Vec<Start<'static>> {
     QUICK.iter().map(start).collect()
 }
 
-/// Runs them with one version.
+/// Runs the tests with one version.
 pub fn run(version: &str) -> Outcome {
     compilers::run(&[version.to_owned()])?;
     let set = [(VARIABLE, version)];
@@ -81,7 +82,7 @@ pub fn run(version: &str) -> Outcome {
     }
 }
 
-/// Runs them with every version that `make test` has not run all of them with.
+/// Runs the tests with every version that `make test` does not cover completely.
 pub fn run_all() -> Outcome {
     compilers::OTHERS.iter().try_for_each(|compiler| run(compiler.version))
 }

@@ -1,5 +1,5 @@
-//! The agent's rooms: folders that use only the rooms below them, and files of a room that do not use each other in a
-//! circle.
+//! The agent's rooms: folders that use only the rooms below them, and whose files do not use each other in a
+//! cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// The shortest way from a file back to itself, if there is one.
+/// The shortest cycle through a file, if there is one.
 fn circle_through(
     arrows: &BTreeMap<(&str, &str), BTreeSet<String>>,
     room: &str,
@@ -102,7 +102,7 @@ fn paths(text: &Text) -> Vec<Path> {
     found
 }
 
-/// Calls `each` with the paths of a `use` tree, as `a::{b, c::d}`; gives what comes after it.
+/// Calls `each` with the paths of a `use` tree such as `a::{b, c::d}`; returns the rest of the text.
 fn expand<'a>(text: &'a str, before: &mut Vec<String>, each: &mut dyn FnMut(&[String])) -> &'a str {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
@@ -112,7 +112,7 @@ fn expand<'a>(text: &'a str, before: &mut Vec<String>, each: &mut dyn FnMut(&[St
         rest = group;
         while !rest.trim_start().starts_with('}') && !rest.trim_start().is_empty() {
             rest = expand(rest, before, each);
-            // A name that is given to what is imported says nothing of where it is.
+            // A rename (`as`) says nothing about where the import is from.
             rest = rest.trim_start_matches(|c| c != ',' && c != '}');
             rest = rest.strip_prefix(',').unwrap_or(rest);
         }

@@ -2,8 +2,8 @@
 
 use super::{Problem, Text, Tree};
 
-/// The layers of ARCHITECTURE.md, the upper first. A crate may use those of lower layers, near or far,
-/// and none of its own.
+/// The layers of ARCHITECTURE.md, the highest first. A crate may use crates of any lower layer, and none of its
+/// own.
 const LAYERS: &[&[&str]] = &[
     &["bactrian"],
     &["bactrian-mcp", "bactrian-fleet"],
@@ -15,8 +15,8 @@ const LAYERS: &[&[&str]] = &[
     &["bactrian-ocaml", "bactrian-private"],
 ];
 
-/// The agent and the library for observed programs stand beside the layers because they live in other
-/// processes. These are their arrows, and those of who has to agree with them, over and above the layers.
+/// The agent and the library for observed programs are beside the layers because they run in other processes.
+/// These are their dependencies, and those of crates that have to agree with them, in addition to the layers.
 const BESIDE: &[(&str, &[&str])] = &[
     (
         "bactrian-agent",
@@ -29,7 +29,7 @@ const BESIDE: &[(&str, &[&str])] = &[
     ("bactrian-observe-ocaml", &["bactrian-observe", "bactrian-live"]),
 ];
 
-/// What only tests may use, and all of them: it is built of none of our crates.
+/// Only tests may use it, but all of them: it depends on none of our crates.
 const FOR_TESTS: &str = "bactrian-fixtures";
 
 pub fn check(tree: &Tree) -> Vec<Problem> {
@@ -93,14 +93,14 @@ struct Manifest<'a> {
 }
 
 struct Use<'a> {
-    /// The line that says so.
+    /// The line with the dependency.
     line: usize,
     name: &'a str,
     is_for_tests: bool,
 }
 
-/// Reads as much of a manifest as our own manifests need: a name, and tables of dependencies in which
-/// each line begins with a crate's name.
+/// Parses the part of a manifest that our own manifests need: a name, and tables of dependencies in which each
+/// line begins with a crate's name.
 fn read(manifest: &Text) -> Manifest<'_> {
     let mut section = "";
     let mut found = Manifest { name: "", uses: Vec::new() };

@@ -1,4 +1,4 @@
-//! Every Rust file begins by saying what it is for.
+//! Every Rust file begins with a comment that says what it is for.
 
 use super::{Problem, Tree};
 

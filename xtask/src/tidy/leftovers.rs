@@ -1,4 +1,4 @@
-//! Nothing in Rust files is left for later: no notes to oneself, no debugging output.
+//! Rust files contain no leftovers: no notes to oneself, no debugging output.
 
 use super::rust_code::{code_only, has_word};
 use super::{Problem, Tree};

@@ -1,4 +1,4 @@
-//! Files stay short enough to be read in one sitting. The unit tests at the end do not count.
+//! Files stay short enough to be read in one sitting. Unit tests at the end do not count.
 
 use super::{Problem, Tree};
 

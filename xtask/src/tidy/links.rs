@@ -43,7 +43,7 @@ fn follow(tree: &Tree, from: &Text, target: &str) -> Result<(), &'static str> {
     }
 }
 
-/// The path from the root of a link written in the document `from`.
+/// The path, from the root of the repository, of a link in the document `from`.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -59,7 +59,7 @@ fn resolve(from: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Lines that are not in a fenced block, with their numbers.
+/// Lines outside fenced blocks, with their numbers.
 fn prose(document: &Text) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     document.numbered_lines().filter(move |(_, line)| {
@@ -93,13 +93,13 @@ fn links(document: &Text) -> Vec<(usize, &str)> {
     links
 }
 
-/// A link without its title and brackets.
+/// A link target without title and angle brackets.
 fn target_only(link: &str) -> &str {
     let link = link.trim().split_once(" \"").map_or(link.trim(), |(target, _)| target);
     link.strip_prefix('<').and_then(|link| link.strip_suffix('>')).unwrap_or(link).trim()
 }
 
-/// The anchors that GitHub makes of headings.
+/// The anchors that GitHub generates for headings.
 fn anchors(document: &Text) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let headings = prose(document).filter_map(|(_, line)| {

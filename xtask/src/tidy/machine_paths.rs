@@ -1,4 +1,4 @@
-//! No path of the machine it was written on gets into the repository.
+//! No path of the machine on which something was written gets into the repository.
 
 use super::{Problem, Tree};
 
@@ -18,7 +18,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// Whether a path in `line` starts with `folder`; one that has it in the middle is relative.
+/// Whether a path in `line` begins with `folder`. If `folder` is in the middle of a path, the path is relative.
 fn names(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,6 +1,6 @@
-//! Checks of what compiler and lints do not see: the map of crates, the length of files, `unsafe`,
-//! links and versions in documents, leftovers. One file per check; each is a function from files to
-//! problems, so that it can be tested without a repository.
+//! Checks of what compiler and lints do not see: the map of crates, the length of files, `unsafe`, links and
+//! versions in documents, leftovers. Each check has its own file and is a function from files to problems, so
+//! that it can be tested without a repository.
 
 mod agent_rooms;
 mod arrows;
@@ -25,7 +25,7 @@ use crate::command::{output, root};
 /// The files of the repository: tracked, or new and not ignored.
 #[derive(Default)]
 struct Tree {
-    /// Every path from the root, also of files that are not text.
+    /// Every path from the root, including files that are not text.
     paths: BTreeSet<String>,
     texts: Vec<Text>,
 }
@@ -38,7 +38,7 @@ struct Text {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Problem {
     path: String,
-    /// From 1; 0 if it is about the whole file.
+    /// From 1; 0 if the problem concerns the whole file.
     line: usize,
     what: String,
 }
@@ -70,7 +70,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     check()
 }
 
-/// Runs all checks and prints what they find.
+/// Runs all checks and prints the problems.
 pub fn check() -> Outcome {
     let tree = Tree::read()?;
     let mut problems: Vec<_> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
@@ -87,14 +87,14 @@ pub fn check() -> Outcome {
 
 impl Tree {
     fn read() -> Result<Tree, String> {
-        // The checkout may belong to another user, as it does in containers; to list files is harmless.
+        // The checkout may belong to another user, as in containers; listing files is harmless.
         let mut git = Command::new("git");
         git.args(["-c", "safe.directory=*", "ls-files", "-z"]);
         git.args(["--cached", "--others", "--exclude-standard"]);
         let listed = output(git.current_dir(root()))?;
         let mut tree = Tree::default();
         for path in listed.split_terminator('\0') {
-            // A file may be listed and gone.
+            // A listed file may be deleted.
             let Ok(bytes) = fs::read(root().join(path)) else { continue };
             tree.paths.insert(path.to_owned());
             if let Ok(content) = String::from_utf8(bytes) {
@@ -105,7 +105,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The text files whose name has one of these endings.
+    /// The text files with one of these extensions.
     fn with_extension(&self, extensions: &[&str]) -> impl Iterator<Item = &Text> {
         let extensions = extensions.to_vec();
         self.texts.iter().filter(move |text| {
@@ -120,7 +120,7 @@ impl Tree {
 }
 
 impl Text {
-    /// Lines with their numbers from 1.
+    /// Lines with their numbers, from 1.
     fn numbered_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.content.lines().enumerate().map(|(at, line)| (at + 1, line))
     }
@@ -142,7 +142,7 @@ impl Tree {
     }
 }
 
-/// What a check says about some files, one line for each problem.
+/// The output of a check for some files, one line for each problem.
 #[cfg(test)]
 fn said(check: fn(&Tree) -> Vec<Problem>, files: &[(&str, &str)]) -> Vec<String> {
     check(&Tree::of(files)).iter().map(Problem::to_string).collect()

@@ -1,7 +1,7 @@
-//! Rust text without its comments and strings, for checks that look for words in code.
+//! Rust code without comments and strings, for checks that search for words in code.
 
-/// `text` with comments and the contents of strings and characters blanked out. Lines keep their
-/// numbers and columns.
+/// `text` with comments and the contents of string and character literals blanked out. Line and column numbers
+/// stay the same.
 pub fn code_only(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
@@ -15,16 +15,16 @@ pub fn code_only(text: &str) -> String {
         }
         at = end.max(at + 1);
     }
-    // Only whole comments and literals were blanked, so this is still text.
+    // Only whole comments and literals were blanked, so this is still UTF-8.
     String::from_utf8_lossy(&code).into_owned()
 }
 
-/// Whether `word` stands in `line` by itself, not as part of a longer name.
+/// Whether `line` contains `word` as a whole word.
 pub fn has_word(line: &str, word: &str) -> bool {
     words(line, word).next().is_some()
 }
 
-/// Where `word` stands by itself.
+/// The positions of `word` as a whole word.
 pub fn words<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -32,7 +32,7 @@ pub fn words<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
     })
 }
 
-/// The end of the comment or literal that starts at `at`; `at` itself if none does.
+/// The end of the comment or literal that begins at `at`; `at` itself if there is none.
 fn skipped_end(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let in_name = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
@@ -84,7 +84,7 @@ fn quoted_len(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// A raw string whose hashes start at `prefix`; 0 if it is a raw name (`r#type`) instead.
+/// The length of a raw string whose hashes begin at `prefix`; 0 if it is a raw identifier (`r#type`).
 fn raw_string_len(rest: &[u8], prefix: usize) -> usize {
     let hashes = rest[prefix..].iter().take_while(|&&b| b == b'#').count();
     let start = prefix + hashes + 1;

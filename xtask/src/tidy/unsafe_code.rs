@@ -1,12 +1,12 @@
-//! `unsafe` lives in few files, and each use says why it is sound.
+//! `unsafe` occurs in few files, and each use says why it is sound.
 //!
-//! The compiler denies `unsafe` where no attribute expects it; this check keeps the attribute from being
-//! given lightly.
+//! The compiler denies `unsafe` unless an attribute expects it; this check keeps the attribute from being added
+//! lightly.
 
 use super::rust_code::{code_only, words};
 use super::{Problem, Tree};
 
-/// Files, or folders with a slash at the end, in which `unsafe` may stand.
+/// Files, or folders with a trailing slash, in which `unsafe` is allowed.
 const ALLOWED: &[&str] = &[
     "crates/trace/src/input.rs",
     "crates/graph/src/column.rs",
@@ -14,22 +14,22 @@ const ALLOWED: &[&str] = &[
     "crates/agent/",
     "crates/agent-os/",
     "crates/capture/src/attach/sys.rs",
-    // A look at actions of signals.
+    // Reads signal dispositions.
     "crates/capture/src/inherited.rs",
     "crates/capture/src/seccomp.rs",
     "crates/capture/src/snapshot/frozen.rs",
-    // The counter of the processor.
+    // The processor's time stamp counter.
     "crates/observe/src/clock.rs",
-    // Handlers of fork and exit, and masks of signals.
+    // Handlers of fork and exit, and signal masks.
     "crates/observe/src/process.rs",
-    // Tests of forking fork.
+    // Tests of fork have to fork.
     "crates/observe/tests/process/fork.rs",
-    // What C calls: texts are pointers.
+    // Functions called from C: texts are pointers.
     "crates/observe-ocaml/src/",
 ];
 
 const REASON: &str = "// SAFETY:";
-/// What the documentation of an `unsafe fn` has instead: the duty is the caller's.
+/// The documentation of an `unsafe fn` has this instead: the duty is the caller's.
 const DUTY: &str = "/// # Safety";
 
 pub fn check(tree: &Tree) -> Vec<Problem> {
@@ -55,7 +55,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// Whether a line of code has an `unsafe` other than in an attribute or the type of a function pointer.
+/// Whether a line of code has an `unsafe` other than in an attribute or in a function pointer type.
 fn uses_unsafe(code: &str) -> bool {
     words(code, "unsafe").any(|at| {
         if code[..at].ends_with("#[") {
@@ -68,8 +68,8 @@ fn uses_unsafe(code: &str) -> bool {
     })
 }
 
-/// Whether the comment above the statement that goes on after `lines` gives a reason. Attributes and
-/// the beginning of the statement may stand between.
+/// Whether the comment above the statement that continues after `lines` gives a reason. Attributes and the
+/// beginning of the statement may be in between.
 fn is_explained(lines: &[&str], code: &[&str]) -> bool {
     let continues = |at: &usize| {
         let code = code[*at].trim();

@@ -1,12 +1,12 @@
-//! A specification names the versions that the code has.
+//! Specifications name the same versions as the code.
 
 use super::{Problem, Text, Tree};
 
 struct Promise {
     document: &'static str,
-    /// The line that the document must have; `{NAME}` stands for the value of a constant.
+    /// The line that the document must contain; `{NAME}` stands for the value of a constant.
     line: &'static str,
-    /// Where those constants are.
+    /// The file that defines these constants.
     source: &'static str,
 }
 
@@ -50,7 +50,7 @@ fn compare(tree: &Tree, promise: &Promise) -> Result<(), Problem> {
     }
 }
 
-/// Puts the values of constants into a line.
+/// Inserts the values of constants into a line.
 fn fill_in(line: &str, source: &Text) -> Result<String, Problem> {
     let mut filled = String::new();
     let mut rest = line;

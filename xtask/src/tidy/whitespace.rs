@@ -1,4 +1,4 @@
-//! No blanks at the ends of lines. What a program wrote (fixtures, expected output) is as it wrote it.
+//! No trailing blanks. Files written by programs (fixtures, expected output) are exempt.
 
 use super::{Problem, Tree};
 
