@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_counts() {
+    fn test_counts_are_in_the_last_line() {
         let said = "test a ... ok\n\ntest result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.1s\n";
         let Counts { passed, ignored } = count(said).expect("counts");
         assert_eq!((passed, ignored), (12, 3));

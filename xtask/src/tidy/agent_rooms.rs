@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_room_form_no_circle() {
+    fn files_of_a_room_form_no_cycle() {
         let line = [
             ("record/a.rs", "use super::{b, c};\n"),
             ("record/b.rs", "use super::c::C;\n"),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_room_needs_a_place() {
+    fn new_room_must_be_declared() {
         assert!(agent(&[("misc/a.rs", "")])[0].contains("is no room of the agent"));
     }
 }

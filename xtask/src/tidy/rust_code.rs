@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_by_themselves() {
+    fn only_whole_words_are_found() {
         assert!(has_word("an unsafe {", "unsafe"));
         assert!(!has_word("unsafe_code, not_unsafe", "unsafe"));
     }

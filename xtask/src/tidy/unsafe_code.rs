@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_with_its_reason_is_good() {
+    fn unsafe_with_a_reason_is_accepted() {
         for text in [
             "// SAFETY: it is mapped.\nlet a = unsafe { f() };\n",
             "// SAFETY: it is\n// mapped.\nlet a =\n    unsafe { f() };\n",
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_without_its_reason_is_a_fault() {
+    fn unsafe_without_a_reason_is_a_fault() {
         for text in [
             "let a = unsafe { f() };\n",
             "// It is mapped.\nlet a = unsafe { f() };\n",
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_it_is_a_fault_with_any_reason() {
+    fn unsafe_elsewhere_is_a_fault_with_any_reason() {
         let text = "// SAFETY: it is mapped.\nlet a = unsafe { f() };\n";
         assert_eq!(faults("crates/graph/src/lib.rs", text), 1);
         let only_the_word = "// unsafe\n#![deny(unsafe_code)]\nlet a = \"unsafe\";\n";

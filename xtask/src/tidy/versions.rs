@@ -90,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_agrees_is_good() {
+    fn matching_document_is_accepted() {
         let document = "# A\n\nReads 1..=3, writes 2..=3\n";
         assert_eq!(said(&[("a.md", document), ("lib.rs", SOURCE)]), None);
     }
 
     #[test]
-    fn what_differs_or_is_missing_is_told() {
+    fn differing_or_missing_versions_are_reported() {
         let table = [
             (Some("Reads 1..=2, writes 2..=3\n"), Some(SOURCE), "a.md:1: says"),
             (Some("# A\n"), Some(SOURCE), "a.md: has no line"),
