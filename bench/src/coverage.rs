@@ -1,7 +1,7 @@
-//! Whether 95 % intervals hold the truth, on real programs: `cargo xtask bench coverage`.
+//! Whether 95 % confidence intervals contain the true value, on real programs: `cargo xtask bench coverage`.
 //!
-//! Each program is recorded once, every allocation of it; the rest is done by an example of crates/analysis, which draws samples
-//! from these traces.
+//! Each program is recorded once with every allocation. An example of crates/analysis then draws samples from
+//! these traces.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ pub fn run(traces: &[String]) -> Outcome {
     succeed(Command::new(built.join("examples/coverage")).args(traces))
 }
 
-/// What the programs work on.
+/// Creates the input files of the programs.
 fn prepare(folder: &Path) -> std::io::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -91,7 +91,7 @@ fn prepare(folder: &Path) -> std::io::Result<()> {
     fs::write(folder.join("Main.hx"), SCRIPT)
 }
 
-/// Every allocation of a program.
+/// Records every allocation of a program.
 fn record(bactrian: &Path, name: &str, command: &str, folder: &Path) -> Result<PathBuf, String> {
     let trace = folder.join(format!("{name}.ctf"));
     let mut recorded = Command::new(bactrian);

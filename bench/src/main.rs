@@ -1,6 +1,6 @@
-//! How fast Bactrian is, and its overhead for the programs it observes, measured as in docs/performance.md:
-//! `cargo xtask bench`, which builds this as what is shipped. It is apart from xtask because it needs Bactrian's own
-//! crates, and nobody who tests or tries Bactrian should wait for them twice.
+//! Bactrian's speed, and its overhead for the programs it observes, measured as in docs/performance.md: `cargo
+//! xtask bench`, which builds this with the profile that is shipped. It is separate from xtask because it needs
+//! Bactrian's own crates, and nobody who tests or tries Bactrian should have to wait for them twice.
 
 #![expect(clippy::print_stdout, reason = "a measurement is for the person who runs it")]
 
@@ -68,7 +68,7 @@ fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "view" => view::run(rest),
         Some((what, rest)) if what == "coverage" => coverage::run(rest),
         Some((what, rest)) if what == "generate-trace" => generate::run(rest),
-        // What the measured process runs.
+        // Runs in the measured process.
         Some((what, [file])) if what == "read" => trace::read(Path::new(file)),
         Some((what, rest)) if what.starts_with("graph-") => graph::inner(&what[6..], rest),
         Some((what, rest)) if what.starts_with("types-") => types::inner(&what[6..], rest),
@@ -76,7 +76,7 @@ fn run(arguments: &[String]) -> Outcome {
     }
 }
 
-/// Builds what is shipped and gives their folder.
+/// Builds with the shipped profile and returns the folder of the binaries.
 fn build() -> Result<PathBuf, String> {
     eprintln!("building");
     succeed(&mut cargo(
@@ -85,14 +85,14 @@ fn build() -> Result<PathBuf, String> {
     build_folder()
 }
 
-/// Where cargo puts what is shipped, from where it put this program.
+/// The folder of the shipped binaries, relative to this program's path.
 fn build_folder() -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     let target = this.ancestors().nth(2).ok_or("this program is in no target folder")?;
     Ok(target.join("dist"))
 }
 
-/// Where measurements keep their files.
+/// The folder for files of measurements.
 fn folder() -> Result<PathBuf, String> {
     let folder = root().join(".cache/bench");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,6 +1,6 @@
-//! What a program takes from the machine: the standard library cannot ask for the resources of one child
-//! without unsafe code. GNU time tells memory, but time in hundredths of a second only; the `time` of
-//! bash tells thousandths.
+//! Resource usage of a program. The standard library cannot get the usage of a single child without unsafe
+//! code. GNU time reports memory, but time only in hundredths of a second; the `time` of bash reports
+//! thousandths.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 pub struct Run {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// Variables that are set for it.
+    /// Environment variables to set for it.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -23,17 +23,17 @@ impl Run {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
-    /// Processor time of the program, its children and the kernel for them; wall time says more of the
-    /// neighbours.
+    /// Processor time of the program, its children, and the kernel on their behalf. Wall time would depend more
+    /// on other processes.
     pub cpu_seconds: f64,
-    /// The most memory that was resident in one process at a time, mapped files included.
+    /// Peak resident memory of any single process, mapped files included.
     pub max_rss_bytes: u64,
 }
 
 /// Prints memory in kilobytes on one line, user and system time in seconds on the next.
 const SCRIPT: &str = "TIMEFORMAT='%3U %3S'; time command time --format %M \"$@\"";
 
-/// Runs a program to its end, with its output going nowhere.
+/// Runs a program to its end and discards its output.
 pub fn measure(run: &Run) -> Result<Usage, String> {
     let mut command = Command::new("bash");
     command.args(["-c", SCRIPT, "bash"]).arg(&run.program).args(&run.arguments);

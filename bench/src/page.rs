@@ -1,4 +1,4 @@
-//! How long one waits for the page, in a real browser: `ui/tests/measure.mjs` looks at the clock.
+//! The response time of the page in a real browser, measured by `ui/tests/measure.mjs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use super::{build, folder};
 use xtask::Outcome;
 use xtask::command::{output, root, succeed};
 
-/// Blocks of the snapshot that is generated.
+/// The number of blocks in the generated snapshot.
 const BLOCKS: &str = "20000000";
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -51,7 +51,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     };
     let bactrian = built.join("bactrian");
     println!("{} rounds; seconds, round by round", rounds);
-    // Once without an index, then with the one that was kept.
+    // First without an index, then with the one that was kept.
     let cache = folder.join("page-cache");
     drop(std::fs::remove_dir_all(&cache));
     measure(&bactrian, &cache, "trace", &wide, rounds)?;

@@ -1,13 +1,13 @@
-//! Rounds: everything once, then everything again, so that a busy moment of the machine does not fall on
-//! one thing alone.
+//! Rounds: everything is measured once, then everything again, so that a busy moment of the machine does not
+//! affect one item only.
 
 use super::measure::Usage;
 
-/// What is measured several times; a list of at least one.
+/// Repeated measurements of one item; at least one.
 pub struct Usages(pub Vec<Usage>);
 
 impl Usages {
-    /// The least time: what else the machine does only ever adds to it.
+    /// The least time: other load only ever adds to it.
     pub fn best(&self) -> f64 {
         self.0.iter().map(|usage| usage.cpu_seconds).fold(f64::INFINITY, f64::min)
     }
@@ -18,13 +18,13 @@ impl Usages {
         seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// The most memory.
+    /// The greatest memory.
     pub fn memory(&self) -> u64 {
         self.0.iter().map(|usage| usage.max_rss_bytes).max().unwrap_or(0)
     }
 }
 
-/// Measures all of `items`, round after round; some are too slow for more than the first.
+/// Measures all `items`, round after round; those that are too slow take part only in the first round.
 pub fn measure_all<T>(
     items: &[T],
     rounds: usize,

@@ -1,7 +1,9 @@
-//! How soon a process that runs already is recorded, and how long it stands still for that: `cargo xtask bench running`.
+//! How soon the recording of a running process begins, and how long the process is paused for it: `cargo xtask
+//! bench running`.
 //!
-//! Programs that work, with threads, with domains, and linked statically: each is started anew, and recorded once. The start is
-//! from starting `bactrian record PID` to the first line of the trace; pauses are what `record` says.
+//! The programs are busy, have threads, have domains, or are linked statically. Each is started anew and
+//! recorded once. The start time is from starting `bactrian record PID` to the first line of the trace; pauses
+//! are those that `record` reports.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,7 +20,7 @@ use xtask::command::{output, root};
 
 const DEFAULT_ROUNDS: usize = 30;
 
-/// Title, source, compiler's folder in `.cache` (or that of PATH), options, and argument.
+/// Title, source, the compiler's folder in `.cache` (empty for that in PATH), options, and argument.
 const PROGRAMS: &[(&str, &str, &str, &str, &str)] = &[
     ("4.13, working", "running", "", "", "busy"),
     ("4.13, four threads", "running", "", "", "threads"),
@@ -26,7 +28,7 @@ const PROGRAMS: &[(&str, &str, &str, &str, &str)] = &[
     ("5.3, four domains", "running_domains", "ocaml-5.3", "", ""),
 ];
 
-/// Milliseconds.
+/// Times in milliseconds.
 #[derive(Default)]
 struct Times {
     starts: Vec<f64>,
@@ -107,7 +109,7 @@ impl Times {
         record.args(["record", "--rate", "1e-3", "--for", "0.05", "-o"]).arg(trace);
         let told = record.arg(OsString::from(process.id().to_string())).output();
         drop(process.stdin.take());
-        // It says how it went, to nobody.
+        // Its output goes nowhere.
         let ended = process.kill().and_then(|()| process.wait());
         let told = told.and_then(|told| ended.map(|_| told)).map_err(|error| error.to_string())?;
         let told = String::from_utf8_lossy(&told.stderr).into_owned();
@@ -126,7 +128,7 @@ fn micros() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64)
 }
 
-/// `the program stood still for 4.3 ms at first, 280 µs in the end`, in milliseconds.
+/// Parses `the program stood still for 4.3 ms at first, 280 µs in the end` into milliseconds.
 fn pauses(told: &str) -> Option<(f64, f64)> {
     let (_, rest) = told.split_once("stood still for ")?;
     let mut words = rest.split_whitespace();
@@ -142,7 +144,7 @@ fn pauses(told: &str) -> Option<(f64, f64)> {
     Some((time()?, time()?))
 }
 
-/// The median and the most.
+/// The median and the maximum.
 fn spread(mut all: Vec<f64>) -> [f64; 2] {
     all.sort_by(f64::total_cmp);
     [all.len() / 2, all.len().saturating_sub(1)].map(|at| all.get(at).copied().unwrap_or(0.0))

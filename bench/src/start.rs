@@ -1,7 +1,7 @@
-//! What it costs to begin recording a large executable: `cargo xtask bench start`.
+//! The cost of starting to record a large executable: `cargo xtask bench start`.
 //!
-//! A program that does hardly anything, as it is, with 150 MB of data, and with 600,000 symbols: what `record` adds to
-//! it is its start.
+//! A program that does hardly anything, unchanged, with 150 MB of data, and with 600,000 symbols. The time that
+//! `record` adds to it is the start-up cost.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The programs, and what they are called in the table.
+/// The programs, and their titles in the table.
 fn make(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let at = |name: &str| folder.join(name);
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
@@ -82,5 +82,5 @@ fn make(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     Ok(programs)
 }
 
-/// That the code needs no executable stack.
+/// Declares that the code needs no executable stack.
 const STACK: &str = ".section .note.GNU-stack,\"\",@progbits\n";

@@ -1,4 +1,5 @@
-//! How long a server takes to answer about traces, without browser and network: `cargo xtask bench view`.
+//! How long a server takes to answer questions about traces, without browser and network: `cargo xtask bench
+//! view`.
 
 use std::path::PathBuf;
 use std::process::Command;

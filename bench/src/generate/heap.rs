@@ -1,5 +1,5 @@
-//! What becomes of the objects of an invented program: a minor collection ends the life of most and
-//! promotes the rest; major collections end those one after the other, but for a few that stay.
+//! What happens to the objects of an invented program. A minor collection frees most of them and promotes the
+//! rest; major collections free those over time, except for a few that stay.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use bactrian_trace::ObjectId;
 use super::random::Random;
 use super::shape::Shape;
 
-/// Minor collections between two major ones.
+/// Minor collections per major collection.
 const MAJOR_EVERY: usize = 20;
-/// How many major collections a promoted object outlives, in the middle.
+/// The mean number of major collections that a promoted object survives.
 const OUTLIVES: f64 = 8.0;
-/// The share of promoted objects that stay to the end.
+/// The fraction of promoted objects that stay until the end.
 const STAYS: f64 = 0.03;
 
 #[derive(Default)]
 pub struct Heap {
     /// Objects in the minor heap, in order of allocation.
     young: Vec<ObjectId>,
-    /// Objects in the major heap, by the major collection that ends their lives.
+    /// Objects in the major heap, by the major collection that frees them.
     old: BTreeMap<usize, Vec<ObjectId>>,
     minor_collections: usize,
 }
 
-/// Something that a collection does.
+/// What a collection does to an object.
 #[derive(Clone, Copy)]
 pub enum Fate {
     Promote(ObjectId),
@@ -36,7 +36,7 @@ impl Heap {
         self.young.push(id);
     }
 
-    /// For objects that are too long for the minor heap, and for those promoted.
+    /// For objects too large for the minor heap, and for promoted ones.
     pub fn add_old(&mut self, id: ObjectId, random: &mut Random) {
         if !random.chance(STAYS) {
             let end = self.minor_collections / MAJOR_EVERY + 1 + random.geometric(OUTLIVES);
@@ -49,7 +49,7 @@ impl Heap {
         self.young.len() >= shape.minor_heap
     }
 
-    /// A minor collection, and a major one if it is time for it: what they do, in order.
+    /// Runs a minor collection, and a major one if it is due; returns what they do, in order.
     pub fn collect(&mut self, shape: &Shape, random: &mut Random) -> Vec<Fate> {
         let mut fates = Vec::with_capacity(self.young.len());
         for id in std::mem::take(&mut self.young) {

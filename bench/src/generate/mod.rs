@@ -1,4 +1,4 @@
-//! Traces of any size, for benchmarks: what an invented program allocates on a random walk through its
+//! Traces of any size, for benchmarks: the allocations of an invented program on a random walk through its
 //! calls. The same shape, number of events and seed give the same bytes.
 
 mod heap;
@@ -20,9 +20,9 @@ use shape::Shape;
 use walk::Walk;
 use xtask::Outcome;
 
-/// The only domain of a version 2 trace.
+/// The only domain of a trace of version 2.
 const DOMAIN: DomainId = DomainId(0);
-/// The longest block that the minor heap takes.
+/// The maximum size of a block in the minor heap.
 const MAX_YOUNG_WORDS: usize = 256;
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -45,7 +45,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Writes beside `path` first, so that what has its name is whole.
+/// Writes to a temporary file beside `path` first, so that a file of that name is always complete.
 fn write_file(shape: &Shape, events: u64, seed: u64, path: &Path) -> io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -65,7 +65,7 @@ fn write_trace<W: Write>(out: W, shape: &Shape, events: u64, seed: u64) -> io::R
         time += random.below(shape.longest_pause + 1) as u64;
         let (allocation, stack) = walk.next(&program, shape, &mut random);
         let is_young = allocation.words <= MAX_YOUNG_WORDS;
-        // A block was sampled for one of its words; some of the others were sampled too.
+        // A block was sampled for one of its words; some of its other words were sampled, too.
         let others = shape.sample_rate * allocation.words as f64 + random.unit();
         let new = NewAlloc {
             time: Micros(time),

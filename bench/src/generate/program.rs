@@ -1,15 +1,15 @@
-//! An invented program: functions, the places in them that call and allocate, and their names.
+//! An invented program: functions, their call and allocation sites, and their names.
 
 use bactrian_trace::{Locate, SourceLocation};
 
 use super::random::Random;
 use super::shape::Shape;
 
-/// Where the code of the first function is.
+/// The code address of the first function.
 const FIRST_CODE: u64 = 0x40_0000;
-/// How much code each function has; each site is one byte of it.
+/// The size of a function's code; each site is one byte of it.
 const FUNCTION_CODE: u64 = 64;
-/// Functions per module.
+/// The number of functions per module.
 const MODULE: u64 = 20;
 
 pub struct Program {
@@ -17,9 +17,9 @@ pub struct Program {
 }
 
 struct Function {
-    /// Places that call, the most used first.
+    /// Call sites, the most used first.
     calls: Vec<Call>,
-    /// Places that allocate, the most used first.
+    /// Allocation sites, the most used first.
     allocations: Vec<Allocation>,
 }
 
@@ -63,21 +63,21 @@ impl Program {
         Program { functions: functions.collect() }
     }
 
-    /// A call that `function` makes.
+    /// A random call site of `function`.
     pub fn call(&self, function: usize, random: &mut Random) -> Call {
         let calls = &self.functions[function].calls;
         calls[random.skewed(calls.len())]
     }
 
-    /// An allocation that `function` makes.
+    /// A random allocation site of `function`.
     pub fn allocation(&self, function: usize, random: &mut Random) -> Allocation {
         let allocations = &self.functions[function].allocations;
         allocations[random.skewed(allocations.len())]
     }
 }
 
-/// Whom a function calls: itself, a neighbour, or one of a library that many use. The first call is to a
-/// neighbour, or a walk could be caught in a few functions that only call each other.
+/// The callee of a call site: the function itself, a neighbour, or a library function used by many. The first
+/// call is to a neighbour; otherwise a walk could be trapped in a few functions that only call each other.
 fn callee(function: usize, site: usize, functions: usize, random: &mut Random) -> usize {
     match if site == 0 { 0 } else { random.below(10) } {
         0..5 => (function + 1 + random.below(MODULE as usize)) % functions,
@@ -92,7 +92,7 @@ fn length(shape: &Shape, random: &mut Random) -> usize {
         left -= share;
         left < 0.0
     });
-    // Shares that add up to a little less than one leave the last.
+    // If the fractions add up to slightly less than one, the rest goes to the last range.
     let range = chosen.or(shape.lengths.last()).map_or(1..=1, |(_, range)| range.clone());
     range.start() + random.below(range.end() - range.start() + 1)
 }

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same for the same seed, on every machine.
+//! Pseudo-random numbers that depend only on the seed, on every machine.
 
 /// The generator SplitMix64.
 pub struct Random(u64);
@@ -15,7 +15,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// From 0, below 1.
+    /// A number from 0 to below 1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -24,18 +24,18 @@ impl Random {
         self.unit() < probability
     }
 
-    /// Below `limit`, each as often as the others.
+    /// A number below `limit`, uniformly distributed.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.unit() * limit as f64) as usize
     }
 
-    /// Below `limit`, small numbers far more often.
+    /// A number below `limit`; small numbers are far more frequent.
     pub fn skewed(&mut self, limit: usize) -> usize {
         let unit = self.unit();
         (unit * unit * unit * limit as f64) as usize
     }
 
-    /// Any number, the less often the greater: how many times in a row something goes on.
+    /// A geometrically distributed number: how many times in a row something continues.
     pub fn geometric(&mut self, mean: f64) -> usize {
         let goes_on = mean / (1.0 + mean);
         (self.unit().max(f64::MIN_POSITIVE).ln() / goes_on.ln()) as usize

@@ -1,38 +1,38 @@
-//! The two kinds of program that a trace is made of. Their numbers were chosen so that the traces come
-//! out like recorded ones (docs/performance.md).
+//! The kinds of program that traces are generated from. The parameters were chosen so that traces resemble
+//! recorded ones (docs/performance.md).
 
 use std::ops::RangeInclusive;
 
 pub struct Shape {
     pub name: &'static str,
-    /// Events of a trace of full size.
+    /// The number of events in a full-size trace.
     pub events: u64,
     pub functions: usize,
-    /// Places of each function that allocate.
+    /// The number of allocation sites per function.
     pub allocation_sites: RangeInclusive<usize>,
-    /// Places of each function that call another. How many there are decides how many stacks differ.
+    /// The number of call sites per function. It determines how many different stacks there are.
     pub call_sites: RangeInclusive<usize>,
-    /// The share of functions that have more call sites than the fewest.
+    /// The fraction of functions that have more than the minimum number of call sites.
     pub branching: f64,
-    /// How deep stacks are in the middle.
+    /// The mean depth of stacks.
     pub depth: f64,
-    /// How many calls return between two samples, in the middle.
+    /// The mean number of calls that return between two samples.
     pub returns: f64,
-    /// How often a recursion goes hundreds of calls deep, per sample.
+    /// The probability per sample of a recursion hundreds of calls deep.
     pub deep_recursion: f64,
-    /// The share of words that is sampled.
+    /// The fraction of words that are sampled.
     pub sample_rate: f64,
-    /// The time between two samples is at most this, in microseconds.
+    /// The maximum time between two samples in microseconds.
     pub longest_pause: usize,
-    /// Samples between two minor collections.
+    /// The number of samples between two minor collections.
     pub minor_heap: usize,
-    /// The share of young objects that a minor collection promotes.
+    /// The fraction of young objects that a minor collection promotes.
     pub promoted: f64,
-    /// Lengths in words, with their shares.
+    /// Sizes in words, with their fractions.
     pub lengths: &'static [(f64, RangeInclusive<usize>)],
 }
 
-/// Like a compiler: many functions, deep recursion, and hardly a stack that comes twice.
+/// Like a compiler: many functions, deep recursion, and hardly a stack that occurs twice.
 const DEEP: Shape = Shape {
     name: "deep",
     events: 8_000_000,

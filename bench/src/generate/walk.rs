@@ -1,13 +1,13 @@
 //! The call stack of an invented program, as it changes from one sample to the next.
 //!
-//! Between two samples a few calls return and a few others are made, so that most of the stack stays. The
-//! deeper the stack, the fewer calls are made: its depth wavers around that of the shape.
+//! Between two samples a few calls return and a few others are made, so most of the stack stays. The deeper the
+//! stack, the fewer calls are made: its depth fluctuates around that of the shape.
 
 use super::program::{Allocation, Program};
 use super::random::Random;
 use super::shape::Shape;
 
-/// How many calls a deep recursion makes at least, and how many more at most.
+/// The minimum number of calls in a deep recursion, and the maximum number of additional ones.
 const RECURSION: (usize, usize) = (300, 1_000);
 
 pub struct Walk {
@@ -23,7 +23,7 @@ impl Walk {
         Walk { stack: Vec::new(), functions: vec![0] }
     }
 
-    /// Goes on to the next sampled allocation; gives it and its stack.
+    /// Advances to the next sampled allocation; returns it with its stack.
     pub fn next(
         &mut self,
         program: &Program,
@@ -57,7 +57,7 @@ impl Walk {
         self.functions.push(call.callee);
     }
 
-    /// A function that calls itself from one place, as a plain `map` over a list does.
+    /// A function that calls itself from one call site, like a plain `map` over a list.
     fn recurse(&mut self, program: &Program, random: &mut Random) {
         let function = self.function();
         let code = program.call(function, random).code;

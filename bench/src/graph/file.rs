@@ -1,4 +1,5 @@
-//! Graphs in files that are mapped: four numbers of 8 bytes (nodes, edges, root, nothing), and columns of 4 bytes.
+//! Graphs in files that can be mapped: four 8-byte numbers (nodes, edges, root, unused), and columns of 4-byte
+//! numbers.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -35,12 +36,12 @@ impl Written {
     }
 }
 
-/// A graph that was written.
+/// A graph read from a file.
 pub struct Opened {
     pub graph: Graph,
     pub weights: Column<u32>,
     pub root: Node,
-    /// The size of the graph, without weights.
+    /// The size of the graph in bytes, without weights.
     pub bytes: usize,
 }
 

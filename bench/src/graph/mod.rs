@@ -1,4 +1,4 @@
-//! How fast the algorithms of crates/graph are, alone and beside others: `cargo xtask bench graph`.
+//! How fast the algorithms of crates/graph are, alone and compared with others: `cargo xtask bench graph`.
 
 mod file;
 mod generate;
@@ -18,10 +18,10 @@ use report::READERS;
 use xtask::Outcome;
 use xtask::command::{cargo, output, succeed};
 
-/// Millions of nodes.
+/// Default sizes in millions of nodes.
 const SIZES: &str = "1,10";
 
-/// What the measured and measuring processes run of their own accord, by the word after `bench graph-`.
+/// Entry points of the subprocesses that generate and measure, by the word after `bench graph-`.
 pub fn inner(what: &str, arguments: &[String]) -> Outcome {
     match (what, arguments) {
         ("phases", [file]) => phases::run(Path::new(file)),
@@ -95,7 +95,7 @@ impl Bench {
             let mixed = bench.ours(file)?;
             let mut theirs = Vec::new();
             let (program, folder) = (&bench.program, &bench.folder);
-            // Who did not come to an end is not asked about larger graphs.
+            // An implementation that failed is skipped for larger graphs.
             bench.others.retain(|other| {
                 eprintln!("{} on {nodes} nodes", other.name());
                 let result = other.measure(program, folder, file, mixed.checksum);
@@ -107,7 +107,7 @@ impl Bench {
         })
     }
 
-    /// Makes a graph, and takes it away again: the large ones are gigabytes.
+    /// Generates a graph and removes it afterwards: large ones are gigabytes.
     fn with_graph<T>(
         &mut self,
         kind: &str,
@@ -119,7 +119,7 @@ impl Bench {
         let mut command = Command::new(&self.program);
         command.args(["graph-generate", kind, &nodes.to_string()]).arg(&file);
         let result = succeed(&mut command).and_then(|()| work(self, &file));
-        // It may not be there.
+        // It may not exist.
         let _ = fs::remove_file(&file);
         result
     }
@@ -144,7 +144,7 @@ fn folder() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Builds what is measured, with the others that are libraries.
+/// Builds what is measured, including other implementations that are libraries.
 fn build(others: &[Other]) -> Result<PathBuf, String> {
     eprintln!("building");
     let mut command = cargo("build --quiet --profile dist --package bactrian-bench");

@@ -1,4 +1,4 @@
-//! What the measured process runs: one algorithm after the other, with what each takes.
+//! Runs in the measured process: one algorithm after the other, with the cost of each.
 
 use std::fs;
 use std::hint::black_box;
@@ -14,13 +14,13 @@ use super::file::Opened;
 use super::others::checksum;
 use xtask::Outcome;
 
-/// What one phase took, as the measured process says it on a line and the measuring one reads it.
+/// The cost of one phase, as the measured process prints it in a line and the measuring process parses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     pub name: String,
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
-    /// The most that was resident during the phase, mapped files included.
+    /// Peak resident memory during the phase, mapped files included.
     pub peak_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl Phase {
     }
 }
 
-/// All that the measured process says.
+/// All output of the measured process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     pub nodes: u64,
@@ -49,9 +49,9 @@ pub struct Measured {
     pub graph_bytes: u64,
     pub reached: u64,
     pub components: u64,
-    /// Nodes that are equal to another before them.
+    /// Nodes that equal an earlier one.
     pub duplicates: u64,
-    /// Of dominators.
+    /// Of the dominators.
     pub checksum: u64,
     pub phases: Vec<Phase>,
 }
@@ -83,7 +83,7 @@ impl Measured {
         Ok(measured)
     }
 
-    /// The least times of two runs, and the most memory.
+    /// The least times of two runs, and the greatest memory.
     pub fn or_better(mut self, other: &Measured) -> Measured {
         for (mine, other) in self.phases.iter_mut().zip(&other.phases) {
             mine.wall_seconds = mine.wall_seconds.min(other.wall_seconds);
@@ -120,7 +120,7 @@ pub fn run(file: &Path) -> Outcome {
     Ok(())
 }
 
-/// A key as contents give it: leaves have contents of their own, some of them often.
+/// A key that resembles contents: leaves have contents of their own, some of which are frequent.
 fn key(graph: &Graph, weights: &[u32], node: Node) -> u64 {
     let weight = u64::from(weights[node as usize]);
     if !graph.successors(node).is_empty() {
@@ -132,7 +132,7 @@ fn key(graph: &Graph, weights: &[u32], node: Node) -> u64 {
 }
 
 fn phase<T>(name: &str, work: impl FnOnce() -> T) -> Result<T, String> {
-    // From now on the kernel counts the peak anew.
+    // Resets the kernel's record of peak memory.
     fs::write("/proc/self/clear_refs", "5").map_err(|error| format!("clear_refs: {error}"))?;
     let (wall, cpu) = (Instant::now(), cpu_seconds()?);
     let result = work();
@@ -146,8 +146,8 @@ fn phase<T>(name: &str, work: impl FnOnce() -> T) -> Result<T, String> {
     Ok(result)
 }
 
-/// Of the first thread, which does all the work here, and of the kernel for it. What the kernel tells of all threads
-/// is in steps of 10 ms.
+/// Processor time of the first thread, which does all the work here, including time in the kernel. The kernel
+/// reports the time of all threads only in steps of 10 ms.
 fn cpu_seconds() -> Result<f64, String> {
     let said = fs::read_to_string("/proc/self/schedstat");
     let said = said.map_err(|error| format!("schedstat: {error}"))?;

@@ -1,5 +1,5 @@
-//! Report against report: the same heap as a snapshot and as Java's heap dump, and what Bactrian and tools for Java take
-//! to say who holds it. `cargo xtask bench graph --against hprof-analyzer,hprof-slurp`.
+//! Report against report: the same heap as a snapshot and as a Java heap dump, and how long Bactrian and tools
+//! for Java take to say who holds it. `cargo xtask bench graph --against hprof-analyzer,hprof-slurp`.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,25 +17,28 @@ use crate::measure::{Run, Usage, measure};
 use xtask::Outcome;
 use xtask::command::succeed;
 
-/// What Bactrian is asked, one after the other with an index; together it is what hprof-analyzer tells in one report.
+/// The questions for Bactrian, one after the other with an index; together they correspond to hprof-analyzer's
+/// single report.
 const QUESTIONS: [&str; 4] = ["dominators", "types", "summary", "suspects"];
-/// What the others do not tell: what each root reaches, and its fair share.
+/// What the others do not report: what each root reaches, and its fair share.
 const BESIDES: &str = "roots";
 
-/// Who reads Java's heap dumps, and the file that it writes. They are looked for in `PATH`: `cargo install --locked`.
+/// Readers of Java heap dumps, and the files that they write. They are expected in `PATH`: `cargo install
+/// --locked`.
 pub const READERS: [Reader; 2] = [
     Reader { name: "hprof-analyzer", report: Some("report.html") },
     Reader { name: "hprof-slurp", report: None },
 ];
 
-/// A tool that reads Java's heap dumps.
+/// A tool that reads Java heap dumps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reader {
     pub name: &'static str,
     report: Option<&'static str>,
 }
 
-/// Writes a graph as a snapshot: what points to something is a block of ordinary tag, what does not is a string.
+/// Writes a graph as a snapshot: nodes with pointers become blocks of an ordinary tag, the others become
+/// strings.
 pub fn write_heap(graph: &Path, heap: &Path) -> Outcome {
     let opened = Opened::open(graph)?;
     write(&opened, heap).map_err(|error| format!("{}: {error}", heap.display()))
@@ -88,7 +91,7 @@ fn write(
     Ok(())
 }
 
-/// Measures all on the graph in a file, as a table.
+/// Measures everything on the graph in a file and returns a table.
 pub fn table(
     bench: &Path,
     bactrian: &Path,
@@ -100,19 +103,19 @@ pub fn table(
     let made = make(bench, bactrian, graph, &heap, &dump)
         .and_then(|exporting| rows(bactrian, folder, &heap, &dump, exporting, (readers, rounds)));
     for file in [&heap, &dump, &folder.join("report.html")] {
-        // They may not be there.
+        // They may not exist.
         let _ = fs::remove_file(file);
     }
     let _ = fs::remove_dir_all(cache(folder));
     made
 }
 
-/// Where our indexes are kept.
+/// The folder of our indexes.
 fn cache(folder: &Path) -> PathBuf {
     folder.join("report-cache")
 }
 
-/// Makes the snapshot and the heap dump; gives what exporting takes.
+/// Makes the snapshot and the heap dump; returns the cost of the export.
 fn make(
     bench: &Path,
     bactrian: &Path,
@@ -145,10 +148,10 @@ fn rows(
     let asked: Vec<&str> = QUESTIONS.into_iter().chain([BESIDES]).collect();
     let mut ours: Vec<Option<Usage>> = vec![None; asked.len()];
     let mut theirs: Vec<Result<Option<Usage>, String>> = vec![Ok(None); readers.len()];
-    // Interleaved, so that the neighbours disturb all alike.
+    // Interleaved, so that the load of the machine affects all alike.
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
-        // Each round begins without an index; there may be none.
+        // Each round begins without an index, if there is one.
         let _ = fs::remove_dir_all(cache(folder));
         for (question, best) in asked.iter().zip(&mut ours) {
             let words = ["heap".into(), question.into(), heap.into()];
@@ -190,7 +193,7 @@ fn rows(
     Ok(text)
 }
 
-/// The least time of two runs, and the most memory.
+/// The least time of two runs, and the greatest memory.
 fn better(one: Usage, other: Usage) -> Usage {
     Usage {
         cpu_seconds: one.cpu_seconds.min(other.cpu_seconds),

@@ -1,9 +1,9 @@
-//! Measurements as tables for docs/performance.md.
+//! Tables of measurements for docs/performance.md.
 
 use super::others::Taken;
 use super::phases::{DOMINATORS, Measured, Phase};
 
-/// All that was measured on graphs of one size.
+/// Everything that was measured on graphs of one size.
 pub fn markdown(
     mixed: &Measured,
     trap: &Measured,

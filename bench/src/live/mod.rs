@@ -1,7 +1,8 @@
-//! What the OCaml library costs the programs that use it, against the original Ocamlviz: `cargo xtask bench live`.
+//! The overhead of the OCaml library for the programs that use it, compared with the original Ocamlviz: `cargo
+//! xtask bench live`.
 //!
-//! One program, `programs/observe_bench.ml`, is compiled with the original and with ours, by both compilers. Rounds are
-//! interleaved, and the best counts.
+//! One program, `programs/observe_bench.ml`, is compiled with the original, and with ours by both compilers.
+//! Rounds are interleaved, and the best counts.
 
 mod programs;
 mod watched;
@@ -12,13 +13,13 @@ use super::rounds;
 use programs::Programs;
 use xtask::Outcome;
 
-/// Something that is measured.
+/// A measured case.
 struct Case {
     title: &'static str,
     arguments: &'static [&'static str],
-    /// What is given to the original, if it cannot do the same.
+    /// The arguments for the original, if it cannot do the same.
     original: Option<&'static [&'static str]>,
-    /// Whether somebody has to watch.
+    /// Whether a client must be connected.
     is_watched: bool,
 }
 
@@ -26,7 +27,7 @@ const CASES: &[Case] = &[
     Case::new("Point.observe, over an empty loop", &["point"]),
     Case::new("Time.start and stop", &["time"]),
     Case::new("log \"line %d of the log\"", &["log"]),
-    // More take the original minutes.
+    // With more, the original takes minutes.
     Case::new("Tag.mark, a million that differ", &["distinct", "1000000"])
         .original(&["distinct", "100000"]),
     Case::new("Tag.mark, 10,000 of equal contents", &["equal", "10000"]),
@@ -82,7 +83,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     watched::nobody(&programs.benches[2])
 }
 
-/// What a program says; nothing, if it was not asked or has crashed, is beyond all numbers.
+/// The number that a program prints; infinity if it was not run or crashed.
 fn nanoseconds(program: &Path, arguments: &[&str], is_watched: bool) -> Result<f64, String> {
     if arguments.is_empty() {
         return Ok(f64::INFINITY);
@@ -101,7 +102,7 @@ fn shown(nanoseconds: f64) -> String {
     }
 }
 
-/// What it takes to start and end a program that is linked with the library, and one that is not.
+/// The time to start and end a program, with and without the library linked.
 fn linking(programs: &Programs, count: usize) -> Outcome {
     for [without, with] in &programs.linked {
         let mut best = [f64::INFINITY; 2];

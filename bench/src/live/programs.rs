@@ -7,7 +7,7 @@ use std::process::Command;
 use xtask::Outcome;
 use xtask::command::{output, root};
 
-/// All of them.
+/// All programs.
 pub struct Programs {
     /// `observe_bench` with the original, and with ours by both compilers.
     pub benches: [PathBuf; 3],

@@ -1,4 +1,4 @@
-//! Programs that run while somebody watches, or nobody does.
+//! Programs that run with or without a connected client.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use xtask::Outcome;
 
-/// So often a program is started to see what that takes.
+/// The number of starts over which the start time is averaged.
 const STARTS: u32 = 200;
 
 fn failed<E: std::fmt::Display>(program: &Path) -> impl Fn(E) -> String {
@@ -27,13 +27,13 @@ fn start(program: &Path, arguments: &[&str], port: u16) -> Result<Child, String>
     command.stderr(Stdio::null()).spawn().map_err(failed(program))
 }
 
-/// A port that nobody listens at.
+/// A port without a listener.
 fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
     Ok(listener.local_addr().map_err(|error| error.to_string())?.port())
 }
 
-/// What a program says until it ends; nothing if it crashes.
+/// The output of a program until it ends; None if it crashes.
 pub fn said(
     program: &Path,
     arguments: &[&str],
@@ -51,7 +51,7 @@ pub fn said(
     Ok(status.success().then_some(said))
 }
 
-/// Connects as soon as somebody listens, and reads until the end.
+/// Connects as soon as there is a listener, and reads until the end.
 fn watch(port: u16) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while Instant::now() < deadline {
@@ -64,7 +64,7 @@ fn watch(port: u16) {
     }
 }
 
-/// Seconds that a program takes from its start to its end.
+/// The time from a program's start to its end, in seconds.
 pub fn start_and_end(program: &Path) -> Result<f64, String> {
     let begin = Instant::now();
     for _ in 0..STARTS {
@@ -76,7 +76,7 @@ pub fn start_and_end(program: &Path) -> Result<f64, String> {
     Ok(begin.elapsed().as_secs_f64() / f64::from(STARTS))
 }
 
-/// How often the server's thread does something if nobody watches.
+/// How often the server's thread wakes up if no client is connected.
 pub fn nobody(program: &Path) -> Outcome {
     let mut child = start(program, &["idle"], free_port()?)?;
     let mut stdout = BufReader::new(child.stdout.take().ok_or("no output")?);
@@ -96,7 +96,7 @@ pub fn nobody(program: &Path) -> Outcome {
     Ok(())
 }
 
-/// Context switches of a program's threads that are not its own, and how many they are.
+/// Context switches of the threads that belong to the library, and the number of these threads.
 fn switches(pid: u32) -> std::io::Result<(u64, usize)> {
     let (mut switches, mut threads) = (0, 0);
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {

@@ -1,4 +1,4 @@
-(* What the compiler compiles in `cargo xtask bench record`, many times over: a bit of everything that
+(* What the compiler compiles in `cargo xtask bench record`, many times over: a little of everything that
    keeps it busy. Expressions are simplified, compiled for a stack machine and run. *)
 
 type operator = Plus | Minus | Times | Over | Less | Equal

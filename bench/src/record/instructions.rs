@@ -1,14 +1,14 @@
-//! How many instructions a program runs. That is nearly the same in every run, however busy the machine
-//! is, so that it shows differences of a few thousandths, which times here do not.
+//! The number of instructions that a program executes. It is nearly the same in every run, however busy the
+//! machine is, and so reveals differences of a few thousandths, which times do not.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::measure::Run;
 
-/// What counts them.
+/// What counts instructions.
 #[derive(Clone, Copy)]
 pub enum Counter {
-    /// The processor; virtual machines often cannot ask it.
+    /// The processor's performance counters; often unavailable in virtual machines.
     Perf,
     /// A simulated processor, some 15 times slower than the real one.
     Valgrind,
@@ -17,13 +17,13 @@ pub enum Counter {
 const PERF: &[&str] = &["stat", "--field-separator=,", "--event=instructions:u", "--"];
 const VALGRIND: &[&str] = &[
     "--tool=cachegrind",
-    // Instructions are all that is wanted.
+    // Only instructions are needed.
     "--cache-sim=no",
     "--cachegrind-out-file=/dev/null",
 ];
 
 impl Counter {
-    /// One that works here.
+    /// A counter that works here.
     pub fn find() -> Result<Counter, String> {
         let trial = Run::new("true".into(), Vec::new());
         let problem = match Counter::Perf.count(&trial) {
@@ -44,8 +44,8 @@ impl Counter {
         }
     }
 
-    /// Runs a program to its end, with its output going nowhere, and tells its instructions. The kernel's
-    /// are not counted.
+    /// Runs a program to its end, discards its output, and returns the number of its instructions, without
+    /// those in the kernel.
     pub fn count(self, run: &Run) -> Result<u64, String> {
         let options = match self {
             Counter::Perf => PERF,
@@ -53,7 +53,7 @@ impl Counter {
         };
         let mut command = Command::new(self.name());
         command.args(options).arg(&run.program).args(&run.arguments);
-        // The counter sees them too, and is no OCaml program.
+        // The counter gets these variables, too, but it is not an OCaml program.
         command.envs(run.environment.iter().map(|(name, value)| (name, value)));
         let output = command.env("LC_ALL", "C").stdout(Stdio::null()).output();
         let Output { status, stderr, .. } =
@@ -66,7 +66,7 @@ impl Counter {
         count.ok_or_else(|| format!("{} says {:?}", self.name(), said.trim_end()))
     }
 
-    /// The count, if this line of the counter's has it.
+    /// The count, if this line of the counter's output contains it.
     fn parse(self, line: &str) -> Option<u64> {
         match self {
             Counter::Perf => {

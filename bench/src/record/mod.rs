@@ -1,4 +1,4 @@
-//! What recording costs the recorded program: `cargo xtask bench record`.
+//! The overhead of recording for the recorded program: `cargo xtask bench record`.
 
 mod instructions;
 mod plan;
@@ -25,7 +25,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         }
         let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
         match option.as_str() {
-            // None at all leaves only what --instructions asks for.
+            // No rounds leaves only what --instructions requests.
             "--rounds" => rounds = rounds::number(value, 0)?,
             "--rates" => rates = value,
             "--against" => against = Some(PathBuf::from(value)),
@@ -40,7 +40,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     if rounds == 0 && !counts_instructions {
         return Err("--rounds 0 is for --instructions".to_owned());
     }
-    // Found out first, because what follows takes minutes.
+    // Determined first, because what follows takes minutes.
     let counter = if counts_instructions { Some(Counter::find()?) } else { None };
     let folder = super::folder()?;
     let tools =
@@ -78,7 +78,7 @@ fn bench(variants: &[Variant], tools: &Tools, rounds: usize) -> Result<String, S
         },
     )?;
     let memory = variants.iter().zip(&usages).map(|(variant, usages)| {
-        // A parent that maps the trace, as ours does in the end, would be taken for the program.
+        // If the parent maps the trace, as ours does at the end, its memory would be taken for the program's.
         Ok(match variant.command_alone(tools)? {
             Some(run) => with_trace(&tools.trace, || measure::measure(&run))?.0.max_rss_bytes,
             None => usages.memory(),
@@ -95,7 +95,7 @@ fn count_instructions(
     counter: Counter,
 ) -> Result<String, String> {
     let mut counts = Vec::new();
-    // Each once: a second time gives the same, as the second plain run shows.
+    // Each only once: a second run gives the same number, as the second plain run shows.
     for variant in variants.iter().filter(|variant| !variant.only_once) {
         eprintln!("counting instructions: {}", variant.title);
         let run = variant.command_alone(tools)?.unwrap_or_else(|| variant.command(tools));
@@ -104,8 +104,9 @@ fn count_instructions(
     Ok(table::instructions(&counts, counter.name()))
 }
 
-/// Runs something that writes the trace, and tells the size of it, if there is one. It is removed before,
-/// so that none is taken for another's, and behind, since traces of all allocations are large.
+/// Runs something that writes the trace, and returns the trace's size if there is one. The trace is removed
+/// before, so that an older one is not mistaken for it, and afterwards, because traces of all allocations are
+/// large.
 fn with_trace<T>(
     trace: &Path,
     run: impl FnOnce() -> Result<T, String>,

@@ -1,4 +1,4 @@
-//! In which ways a program is run: by itself, recorded by Bactrian, recorded by memtrace.
+//! The ways to run a program: alone, recorded by Bactrian, recorded by memtrace.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use xtask::command::output;
 /// What the runs need.
 pub struct Tools {
     pub bactrian: PathBuf,
-    /// Where every trace is written.
+    /// The path of every trace.
     pub trace: PathBuf,
 }
 
 pub struct Variant {
     pub title: String,
-    /// Too slow for every round.
+    /// Whether it is too slow for every round.
     pub only_once: bool,
-    /// The variant without a recorder that this one is compared with, by its place in the list.
+    /// The variant without a recorder that this one is compared with, by its index in the list.
     pub plain: usize,
     program: Run,
     recorder: Recorder,
@@ -31,21 +31,21 @@ enum Recorder {
         rate: String,
         depth: Option<&'static str>,
     },
-    /// Memtrace is linked into the program, and asked by the environment.
+    /// Memtrace is linked into the program and enabled by an environment variable.
     Memtrace {
         rate: String,
     },
 }
 
-/// The rates that are measured if none are named.
+/// The default rates.
 pub const RATES: &str = "1e-6,1e-5,1e-4,1e-3,1e-2,1";
-/// Every allocation.
+/// Samples every word.
 const EXACT: &str = "1";
-/// Memtrace keeps all frames. This many are more than any stack here has.
+/// Memtrace keeps all frames. No stack here has more than this many.
 const ALL_FRAMES: &str = "4096";
 
-/// Everything to measure on one program, at rates with commas between; `rival` is the same program with
-/// memtrace in it.
+/// Everything to measure on one program, at these comma-separated rates. `rival` is the same program linked
+/// with memtrace.
 pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool, rates: &str) -> Vec<Variant> {
     let mut all = Vec::new();
     let mut add = |title: String, program: &Run, plain, recorder: Recorder| {
@@ -86,7 +86,7 @@ pub fn variants(program: &Run, rival: Option<&Path>, is_deep: bool, rates: &str)
 }
 
 impl Variant {
-    /// The run as a user does it.
+    /// The run as a user would start it.
     pub fn command(&self, tools: &Tools) -> Run {
         let environment = match &self.recorder {
             Recorder::None => Vec::new(),
@@ -105,12 +105,12 @@ impl Variant {
         Run { environment, ..self.program.clone() }
     }
 
-    /// The same without Bactrian as the parent; none if it is not.
+    /// The same without Bactrian as the parent process; None for other recorders.
     pub fn command_alone(&self, tools: &Tools) -> Result<Option<Run>, String> {
         let Recorder::Bactrian { rate, depth } = &self.recorder else { return Ok(None) };
         let mut command = Command::new(&tools.bactrian);
         command.arg("agent").args(options(rate, *depth, tools)).arg("--install");
-        // Beside the traces, rather than in the home directory.
+        // Installs the agent beside the traces instead of in the home directory.
         command.arg(tools.trace.parent().unwrap_or(Path::new(".")));
         let variables = output(&mut command)?;
         let variables = variables.lines().filter_map(|line| line.split_once('='));
@@ -119,7 +119,7 @@ impl Variant {
     }
 }
 
-/// What `record` and `agent` are told alike.
+/// The options that `record` and `agent` share.
 fn options(rate: &str, depth: Option<&str>, tools: &Tools) -> Vec<OsString> {
     let mut options = vec!["--rate".into(), rate.into(), "-o".into(), tools.trace.clone().into()];
     options.extend(depth.iter().flat_map(|depth| ["--depth".into(), depth.into()]));

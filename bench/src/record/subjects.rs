@@ -9,12 +9,12 @@ use crate::measure::Run;
 use xtask::command::output;
 
 pub struct Subject {
-    /// For `--only`.
+    /// Its name for `--only`.
     pub name: &'static str,
     pub title: &'static str,
-    /// The file, in the folder of `--against`, that is the same program linked with memtrace.
+    /// The same program linked with memtrace: a file in the folder of `--against`.
     pub rival: &'static str,
-    /// Whether some stacks are cut at Bactrian's default depth.
+    /// Whether Bactrian's default depth cuts some stacks.
     pub is_deep: bool,
     kind: Kind,
 }
@@ -22,7 +22,7 @@ pub struct Subject {
 enum Kind {
     /// `programs/bench_short_stacks.ml`.
     ShortStacks { compiler: fn() -> Result<PathBuf, String> },
-    /// The native compiler that is installed, at work.
+    /// The installed native-code compiler at work.
     Compiler,
 }
 
@@ -53,7 +53,7 @@ pub const SUBJECTS: &[Subject] = &[
 const COMPILER: &str = "ocamlopt.opt";
 const SHORT_STACKS: &str = include_str!("../../../programs/bench_short_stacks.ml");
 const COMPILED: &str = include_str!("compiled.ml");
-/// How often the compiler compiles it, so that it takes one or two seconds.
+/// How many copies of the source the compiler compiles, so that it takes one or two seconds.
 const COPIES: usize = 60;
 
 fn ocaml5() -> Result<PathBuf, String> {
@@ -61,7 +61,7 @@ fn ocaml5() -> Result<PathBuf, String> {
 }
 
 impl Subject {
-    /// Makes what is needed in the folder; gives how it runs and its version of OCaml.
+    /// Prepares the program in the folder; returns how to run it and its version of OCaml.
     pub fn make(&self, folder: &Path) -> Result<(Run, String), String> {
         let folder = folder.join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -81,8 +81,8 @@ impl Subject {
             }
             Kind::Compiler => {
                 let source = write("large.ml", &large_source())?;
-                // Up to the point where assembly code would be printed: what comes then is mostly the
-                // work of a child process, the assembler, which is not OCaml.
+                // Stops before assembly code is printed, because the rest is mostly the work of a child
+                // process, the assembler, which is not OCaml.
                 let words = ["-c", "-stop-after", "scheduling"].map(OsString::from);
                 let arguments = words.into_iter().chain([source.into()]).collect();
                 (COMPILER.into(), Run::new(COMPILER.into(), arguments))
@@ -93,7 +93,7 @@ impl Subject {
     }
 }
 
-/// A source of many modules.
+/// A source with many modules.
 fn large_source() -> String {
     (0..COPIES).map(|n| format!("module M{n} = struct\n{COMPILED}end\n\n")).collect()
 }

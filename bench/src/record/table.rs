@@ -1,4 +1,4 @@
-//! Measurements as tables for docs/performance.md.
+//! Tables of measurements for docs/performance.md.
 
 use super::plan::Variant;
 use crate::rounds::Usages;
@@ -29,11 +29,11 @@ pub fn seconds(
     text
 }
 
-/// Counts of instructions; the variants are the first of a list or later ones.
+/// Counts of instructions. The variants are a subset of a list that includes its plain ones.
 pub fn instructions(counts: &[(&Variant, u64)], counter: &str) -> String {
     let mut text = format!("| | instructions ({counter}) | ratio |\n|---|--:|--:|\n");
     for (variant, count) in counts {
-        // Those without a recorder come first, so that places are those of the whole list.
+        // Variants without a recorder come first, so their indices are those in the whole list.
         let (_, plain) = counts[variant.plain];
         let ratio = *count as f64 / plain as f64;
         let millions = *count as f64 / 1e6;

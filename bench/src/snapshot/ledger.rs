@@ -1,4 +1,4 @@
-//! What became of snapshots, as the agent and the walkers write it down.
+//! The fates of snapshots, as the agent and the walkers write them to the ledger.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::ledger::Line;
 
-/// No snapshot takes as long.
+/// A timeout that no snapshot reaches.
 const TOO_LONG: Duration = Duration::from_secs(300);
 
 pub struct Ledger {
@@ -23,7 +23,7 @@ pub struct Written {
     pub file_bytes: u64,
 }
 
-/// What a ledger says.
+/// The contents of a ledger.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     pub written: Vec<Written>,
@@ -34,7 +34,7 @@ pub struct Account {
 }
 
 impl Ledger {
-    /// Makes an empty one, and takes away the snapshots of the one before.
+    /// Creates an empty one and removes the snapshots of the previous one.
     pub fn new(folder: &Path) -> Result<Ledger, String> {
         let context = |error| format!("{}: {error}", folder.display());
         fs::create_dir_all(folder).map_err(context)?;
@@ -55,7 +55,7 @@ impl Ledger {
         Account::of(whole)
     }
 
-    /// Waits until so many snapshots have come to an end; without a number, all that were begun.
+    /// Waits until `count` snapshots have ended; without a number, all that were begun.
     pub fn wait(&self, count: Option<usize>) -> Result<Account, String> {
         let start = Instant::now();
         loop {
@@ -99,7 +99,7 @@ impl Account {
         account
     }
 
-    /// That anything failed is an error.
+    /// Returns an error if any snapshot failed.
     pub fn all_well(self) -> Result<Account, String> {
         match self.failed.first() {
             None => Ok(self),

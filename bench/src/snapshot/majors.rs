@@ -1,5 +1,5 @@
-//! The example of Bactrian's forerunner: a program whose heap only grows, with a snapshot at every major
-//! collection. What counts is the time on the wall, on all cores there are.
+//! The example of Bactrian's predecessor: a program whose heap only grows, with a snapshot at every major
+//! collection. Wall time is what counts, on all available cores.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use super::programs::{Formulas, observe};
 /// One run of the program.
 struct Ran {
     seconds: f64,
-    /// None if it ran by itself.
+    /// None if it ran without Bactrian.
     account: Option<Account>,
 }
 
-/// A table of plain and observed runs, which take turns.
+/// A table of alternating plain and observed runs.
 pub fn bench(
     formulas: &Formulas,
     megabytes: u32,
@@ -46,7 +46,7 @@ fn run(
     if !status.success() {
         return Err(format!("the program failed ({status})"));
     }
-    // What is still being written must not disturb the next run.
+    // Unfinished writes must not disturb the next run.
     let account = ledger.map(|ledger| ledger.wait(None)?.all_well()).transpose()?;
     Ok(Ran { seconds, account })
 }

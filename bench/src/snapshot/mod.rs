@@ -1,4 +1,4 @@
-//! What snapshots cost the program, and how fast and small they are: `cargo xtask bench snapshot`.
+//! The overhead of snapshots for the program, their speed and size: `cargo xtask bench snapshot`.
 
 mod ledger;
 mod majors;
@@ -13,9 +13,9 @@ use programs::Formulas;
 use xtask::Outcome;
 
 const DEFAULT_ROUNDS: usize = 3;
-/// Megabytes of live heap whose pauses are measured. The second is 16 million blocks.
+/// Live heap sizes in megabytes at which pauses are measured. The second is 16 million blocks.
 const SIZES: &str = "250,385,500,1000,2000";
-/// Megabytes of live formulas, as the forerunner's example had.
+/// Megabytes of live formulas, as in the predecessor's example.
 const LARGE: u32 = 1500;
 
 /// What all measurements need.

@@ -1,7 +1,7 @@
-//! How long a program stands still for a snapshot, and how long the snapshot takes, by the size of the heap.
+//! How long a snapshot pauses the program and how long it takes, by the size of the heap.
 //!
-//! The pause is told twice: by the agent, which measures what it does, and by the program, which looks at the
-//! clock in short steps and says how long the longest took.
+//! The pause is measured twice: by the agent, which measures its own work, and by the program, which reads the
+//! clock in short intervals and reports the longest interval.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,18 +13,18 @@ use super::ledger::Written;
 use super::programs::{Formulas, observe};
 use xtask::command::succeed;
 
-/// How long the program is watched without a snapshot.
+/// How long the program is observed without a snapshot.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// One snapshot.
 struct Taken {
-    /// As the agent measures it.
+    /// As measured by the agent.
     pause: Duration,
-    /// The longest step of the program while it was taken.
+    /// The longest interval in the program while it was taken.
     gap: Duration,
-    /// The longest step without one.
+    /// The longest interval without a snapshot.
     quiet_gap: Duration,
-    /// From the signal to the whole file.
+    /// From the signal to the complete file.
     seconds: f64,
     written: Written,
 }
@@ -48,7 +48,7 @@ pub fn bench(
     Ok(text)
 }
 
-/// A program that works lightly and says how long its longest step was.
+/// A program that does light work and reports its longest interval.
 struct Program {
     child: Child,
     input: ChildStdin,
@@ -62,7 +62,7 @@ impl Program {
         Ok(line)
     }
 
-    /// The longest step since this was asked before.
+    /// The longest interval since the last call.
     fn longest(&mut self) -> Result<Duration, String> {
         self.input.write_all(b"\n").map_err(|error| format!("the program: {error}"))?;
         let line = self.line()?;

@@ -1,4 +1,4 @@
-//! The program whose heap is measured, and how it is started with the agent in it.
+//! The program whose heap is measured, and how it is started with the agent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const SOURCE: &str = include_str!("../../../programs/bench_formulas.ml");
 /// `programs/bench_formulas.ml`, compiled.
 pub struct Formulas {
     pub program: PathBuf,
-    /// Of OCaml.
+    /// The version of OCaml.
     pub version: String,
 }
 
@@ -39,7 +39,7 @@ impl Formulas {
     }
 }
 
-/// Has a program take snapshots, without `record` as its parent; they are told in the ledger.
+/// Makes a program take snapshots without `record` as its parent; the ledger records them.
 pub fn observe(command: &mut Command, when: &str, tools: &Tools) -> Result<Ledger, String> {
     let ledger = Ledger::new(&tools.folder)?;
     let mut agent = Command::new(&tools.bactrian);

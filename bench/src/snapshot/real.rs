@@ -1,4 +1,4 @@
-//! How large snapshots of a real heap are: of OCaml's compiler at work.
+//! The size of snapshots of a real heap: that of OCaml's compiler at work.
 
 use std::process::{Command, Stdio};
 

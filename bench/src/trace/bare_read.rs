@@ -1,4 +1,4 @@
-//! The least that reading a trace takes: every event with its stack, and nothing done with them.
+//! The minimum cost of reading a trace: decodes every event with its stack and does nothing with it.
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -47,7 +47,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// A trace made anew each time: that takes seconds, and an old one may be another generator's.
+/// Generates the trace anew each time: that takes seconds, and an old one may be another generator's.
 fn generated(shape: &str, tools: &Tools) -> Result<PathBuf, String> {
     let path = super::folder()?.join(format!("{shape}.ctf"));
     eprintln!("generating the {shape} trace");

@@ -1,4 +1,4 @@
-//! What is measured, and which of the existing tools does the same.
+//! What is measured, and which existing tool does the same.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use crate::measure::Run;
 pub struct Tools {
     /// The folder of our own builds.
     pub ours: PathBuf,
-    /// A folder of existing tools to compare with, built by the user: `bareread`, which reads all events
-    /// with their stacks, and memtrace's `memtrace_hotspots` and `memtrace_flamegraph`.
+    /// A folder of existing tools to compare with, built by the user: `bareread`, which reads all events with
+    /// their stacks, and memtrace's `memtrace_hotspots` and `memtrace_flamegraph`.
     pub theirs: Option<PathBuf>,
 }
 
 pub struct Measurement {
     pub title: String,
     pub run: Run,
-    /// Too slow for every round.
+    /// Whether it is too slow for every round.
     pub only_once: bool,
-    /// Whether the program maps the trace, so that its memory counts the file's too.
+    /// Whether the program maps the trace, so that its memory includes the file.
     pub maps_trace: bool,
     /// Titles of existing tools that answer the same question.
     pub rivals: &'static [&'static str],
@@ -29,7 +29,7 @@ const BARE_READ: &str = "bareread";
 const HOTSPOTS: &str = "memtrace_hotspots";
 const FOLDED: &str = "memtrace_flamegraph";
 
-/// Commands of `bactrian`, to which the trace is added.
+/// Commands of `bactrian`, to which the trace is appended.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("info", &[]),
     ("info --full", &[]),

@@ -1,4 +1,4 @@
-//! Measurements as a table for docs/performance.md.
+//! A table of measurements for docs/performance.md.
 
 use super::plan::Measurement;
 use crate::rounds::Usages;
@@ -28,7 +28,7 @@ pub fn markdown(measurements: &[Measurement], usages: &[Usages], trace_bytes: u6
     text
 }
 
-/// How many times `theirs` is `ours`; `None` if ours is too short to be measured.
+/// `theirs` divided by `ours`; `None` if ours is too short to measure.
 fn ratio(theirs: f64, ours: f64) -> Option<String> {
     (ours > 0.0).then(|| {
         let ratio = theirs / ours;

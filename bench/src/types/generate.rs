@@ -1,5 +1,5 @@
-//! A heap of any size and what the compiler knew of it: people with names, lists of tags, friends anywhere, and
-//! trees; half of them held by a global, half by the stack, with samples of one block in a hundred.
+//! Generates a heap of any size and its table of types: people with names, lists of tags, random friends, and
+//! trees. Half of them are held by a global and half by the stack, with samples of one block in a hundred.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -17,10 +17,10 @@ use bactrian_types::{
 use crate::generate::random::Random;
 use xtask::Outcome;
 
-/// Blocks of one person.
+/// Blocks per person.
 const PERSON: u32 = 16;
 const DIGEST: Option<[u8; 16]> = Some([1; 16]);
-/// Lines of what is sampled.
+/// Source lines of the sampled allocations.
 const PERSON_LINE: u32 = 10;
 const CELL_LINE: u32 = 20;
 
@@ -112,7 +112,7 @@ fn table() -> Table {
     }
 }
 
-/// Writes a table and a heap of about so many blocks.
+/// Writes a table and a heap of about this many blocks.
 pub fn write(blocks: u32, table: &Path, heap: &Path) -> Outcome {
     let written = || -> Result<(), Box<dyn std::error::Error>> {
         fs::write(table, self::table().to_bytes())?;
@@ -212,7 +212,7 @@ impl Builder {
             self.group.immediate(0);
             self.text()?;
         }
-        // Friends are anywhere, but of the same half.
+        // Friends are random, but of the same half.
         let half = people / 2;
         let (from, among) = if at < half { (0, half) } else { (half, people - half) };
         let friend = from + random.below(among as usize) as u32;

@@ -1,4 +1,4 @@
-//! How long the types of a heap take: `cargo xtask bench types`.
+//! How long it takes to infer the types of a heap: `cargo xtask bench types`.
 
 mod generate;
 
@@ -14,10 +14,10 @@ use super::rounds;
 use xtask::Outcome;
 use xtask::command::{cargo, succeed};
 
-/// Millions of blocks.
+/// Default sizes in millions of blocks.
 const SIZES: &str = "1,20";
 
-/// What the measured and measuring processes run of their own accord, by the word after `bench types-`.
+/// Entry points of the subprocesses that generate and measure, by the word after `bench types-`.
 pub fn inner(what: &str, arguments: &[String]) -> Outcome {
     match (what, arguments) {
         ("generate", [blocks, table, heap]) => {
@@ -89,7 +89,7 @@ pub fn run(arguments: &[String]) -> Outcome {
             );
         }
         for file in [table, heap] {
-            // It may not be there.
+            // It may not exist.
             let _ = fs::remove_file(file);
         }
     }

@@ -1,13 +1,13 @@
-//! A heap that is being made.
+//! A heap that is being generated.
 
 use std::ops::Range;
 
 use crate::generate::random::Random;
 use crate::graph::file::Written;
 
-/// A field that nothing was put into.
+/// A field that is still empty.
 const EMPTY: u32 = u32::MAX;
-/// Nodes are disturbed within blocks of so many.
+/// Nodes are shuffled within blocks of this size.
 const BLOCK: usize = 64;
 
 pub struct Heap {
@@ -16,13 +16,14 @@ pub struct Heap {
     weights: Vec<u32>,
     pub random: Random,
     size: usize,
-    /// Nodes to which everybody points: the lower the number, the more.
+    /// Popular nodes to which all others point: the lower the number, the more often.
     hubs: Range<usize>,
-    /// Records with nothing open below them, the last ones and some of all: pointers to these make no circle.
+    /// Closed records, which have no open fields below them: the most recent ones, and a sample of all.
+    /// Pointers to these make no cycles.
     recent: [u32; 64],
     records: usize,
     closed: Vec<u32>,
-    /// Places in `targets` that wait for a structure.
+    /// Indices in `targets` that wait for a structure.
     open: Vec<u32>,
 }
 
@@ -50,7 +51,7 @@ impl Heap {
         self.nodes() >= self.size
     }
 
-    /// A new node with so many fields that are pointers.
+    /// Adds a node with this many pointer fields.
     pub fn node(&mut self, fields: usize) -> u32 {
         let node = self.nodes() as u32;
         self.targets.resize(self.targets.len() + fields, EMPTY);
@@ -60,7 +61,7 @@ impl Heap {
         node
     }
 
-    /// A new node whose fields all wait for structures.
+    /// Adds a node whose fields all wait for structures.
     pub fn open_node(&mut self, fields: usize) -> u32 {
         let node = self.node(fields);
         (0..fields).for_each(|field| self.leave_open(node, field));
@@ -72,7 +73,7 @@ impl Heap {
         self.targets[place] = target;
     }
 
-    /// What is in a field, if anything.
+    /// The target of a field, if it has one.
     pub fn get(&self, node: u32, field: usize) -> Option<u32> {
         let target = self.targets[self.offsets[node as usize] as usize + field];
         (target != EMPTY).then_some(target)
@@ -82,7 +83,7 @@ impl Heap {
         self.open.push(self.offsets[node as usize] + field as u32);
     }
 
-    /// Makes what everybody points to: constants, shared strings, descriptors.
+    /// Makes the popular nodes: constants, shared strings, descriptors.
     pub fn make_hubs(&mut self) {
         let count = ((self.size.min(1 << 30) as f64).sqrt() as usize).max(300);
         let first = self.nodes();
@@ -105,7 +106,8 @@ impl Heap {
         self.hubs.start as u32 + (skewed * self.hubs.len() as f64) as u32
     }
 
-    /// Puts something into a field: a hub, something old or new, a leaf of its own, or a structure later.
+    /// Fills a field with a popular node, an old or a recent one, a leaf of its own, or leaves it open for a
+    /// structure.
     pub fn fill(&mut self, node: u32, field: usize) {
         let unit = self.random.unit();
         let target = if unit < 0.30 {
@@ -122,7 +124,7 @@ impl Heap {
         self.set(node, field, target);
     }
 
-    /// Something closed, but for a few pointers in all: with many, half of the heap would be one circle.
+    /// A closed node, except for a few pointers in all: with many of them, half of the heap would be one cycle.
     fn anything(&mut self) -> u32 {
         if self.random.chance(100.0 / self.size as f64) {
             return self.random.below(self.nodes()) as u32;
@@ -154,18 +156,18 @@ impl Heap {
         record
     }
 
-    /// How many places wait for a structure.
+    /// The number of fields that wait for a structure.
     pub fn waiting(&self) -> usize {
         self.open.len()
     }
 
-    /// Lets go of a structure that was made when so many places waited: nobody fills it any more.
+    /// Drops a structure that was made when `waiting` fields waited: its open fields are not filled any more.
     pub fn forget(&mut self, waiting: usize) {
         self.open.truncate(waiting);
     }
 
-    /// Puts a structure where one was waited for before it was made, most often where that began of late. So it
-    /// does not get into itself. False if nobody waits.
+    /// Puts a structure into a field that was waiting before the structure was made, most often a recent one.
+    /// So a structure is never put into itself. False if no field waits.
     pub fn attach(&mut self, structure: u32, waiting: usize) -> bool {
         let waiting = waiting.min(self.open.len());
         let Some(last) = waiting.checked_sub(1) else { return false };
@@ -174,7 +176,7 @@ impl Heap {
         } else {
             self.random.below(waiting)
         };
-        // The order is kept as far as it matters: what waited before stays before.
+        // The order is kept where it matters: fields that waited before stay before.
         let place = self.open[at];
         self.open[at] = self.open[last];
         self.open.swap_remove(last);
@@ -182,7 +184,7 @@ impl Heap {
         true
     }
 
-    /// Fills what is still empty, adds the root, and disturbs the order.
+    /// Fills the empty fields, adds the root, and shuffles the order.
     pub fn finish(mut self, roots: &[u32]) -> Written {
         let root = self.node(roots.len());
         roots.iter().enumerate().for_each(|(field, &target)| self.set(root, field, target));
@@ -216,7 +218,7 @@ impl Heap {
     }
 }
 
-/// Where a node goes: somewhere else in its block, if that is whole.
+/// The new position of a node: another one in its block, if the block is complete.
 fn moved(node: u32, nodes: usize) -> u32 {
     let block = node / BLOCK as u32;
     if (block as usize + 1) * BLOCK > nodes {

@@ -1,6 +1,7 @@
-//! Heaps of any size, as OCaml programs have them: lists, trees, hash tables, shared structures, some circles;
-//! a few values that everybody points to; a power law of sizes. About three pointers per node, most of them to
-//! near by; nodes in the order in which a program might make them, a little disturbed, as addresses are.
+//! Heaps of any size that resemble those of OCaml programs: lists, trees, hash tables, shared structures, some
+//! cycles, a few values to which everything points, and a power law of sizes. There are about three pointers
+//! per node, most of them to near nodes. Nodes are in the order in which a program might allocate them,
+//! slightly shuffled, like addresses.
 
 mod heap;
 mod shapes;
@@ -18,7 +19,7 @@ pub fn mixed(nodes: usize) -> Written {
     heap.make_hubs();
     let longest = (nodes / 50).max(100);
     while !heap.is_full() {
-        // A power law: most are small, and a few are as large as may be.
+        // A power law: most are small, and a few have the maximum size.
         let length = 6.0 / heap.random.unit().max(1e-12).powf(1.15);
         let length = (length as usize).min(longest);
         let mut waiting = heap.waiting();
@@ -39,11 +40,11 @@ pub fn mixed(nodes: usize) -> Written {
     heap.finish(&roots)
 }
 
-/// A list of records, and a hash table of the same records: what makes simple algorithms quadratic.
+/// A list of records and a hash table of the same records, for which simple algorithms are quadratic.
 pub fn trap(nodes: usize) -> Written {
     let mut heap = Heap::new(usize::MAX, 7);
     heap.make_hubs();
-    // A cell, a record, a bucket and its cell: four nodes for each.
+    // A cell, a record, a bucket and its cell: four nodes each.
     let records = nodes / 3;
     let mut elements = Vec::with_capacity(records);
     let list = shapes::list_of(&mut heap, records, |heap| {

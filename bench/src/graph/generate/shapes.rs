@@ -2,7 +2,7 @@
 
 use super::heap::Heap;
 
-/// Some structure of about so many elements; two of them if they share their elements.
+/// A structure of about `length` elements; two of them if they share their elements.
 pub fn any(heap: &mut Heap, length: usize) -> Vec<u32> {
     let unit = heap.random.unit();
     if unit < 0.20 {
@@ -28,7 +28,7 @@ fn list(heap: &mut Heap, length: usize) -> u32 {
     list_of(heap, length, Heap::element)
 }
 
-/// A list, and a hash table over the same records.
+/// A list, and a hash table of the same records.
 fn list_and_table(heap: &mut Heap, length: usize) -> Vec<u32> {
     let mut elements = Vec::new();
     let list = list_of(heap, length, |heap| {
@@ -83,7 +83,7 @@ pub fn table_of(
     table
 }
 
-/// A balanced tree with a key and a value in each node. It is as deep as a logarithm, so it may recurse.
+/// A balanced tree with a key and a value in each node. Its depth is logarithmic, so recursion is safe.
 fn tree(heap: &mut Heap, length: usize) -> Vec<u32> {
     if length == 0 || heap.is_full() {
         return Vec::new();
@@ -99,7 +99,7 @@ fn tree(heap: &mut Heap, length: usize) -> Vec<u32> {
     vec![node]
 }
 
-/// As before, and each node knows its parent.
+/// The same tree with a pointer from each node to its parent.
 fn tree_with_parents(heap: &mut Heap, length: usize) -> Vec<u32> {
     if length == 0 || heap.is_full() {
         return Vec::new();
@@ -116,7 +116,7 @@ fn tree_with_parents(heap: &mut Heap, length: usize) -> Vec<u32> {
     vec![node]
 }
 
-/// Nodes that share what was made shortly before them, as terms and formulas do.
+/// Nodes that share recently made ones, like terms and formulas.
 fn shared(heap: &mut Heap, length: usize) -> u32 {
     let first = heap.node(0);
     let mut last = first;
@@ -136,7 +136,7 @@ fn shared(heap: &mut Heap, length: usize) -> u32 {
     last
 }
 
-/// A doubly linked list that ends where it begins.
+/// A circular doubly linked list.
 fn ring(heap: &mut Heap, length: usize) -> u32 {
     let first = heap.node(3);
     let mut cell = first;
@@ -156,7 +156,7 @@ fn ring(heap: &mut Heap, length: usize) -> u32 {
     first
 }
 
-/// Objects that know each other.
+/// Objects that point to each other.
 fn tangle(heap: &mut Heap, length: usize) -> u32 {
     let first = heap.nodes() as u32;
     let objects: Vec<u32> = (0..length.max(1)).map(|_| heap.node(3)).collect();

@@ -1,5 +1,5 @@
-//! Other implementations on the same graph. Each runs twice, once only to make its graph; the difference is what
-//! dominators take. What they find is compared with ours.
+//! Other implementations on the same graph. Each runs twice, once only to build its graph; the difference is
+//! the cost of dominators. Their results are compared with ours.
 
 pub mod petgraph;
 
@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::measure::{Run, measure};
 use xtask::command::succeed;
 
-/// After so many seconds nobody waits any longer.
+/// Timeout in seconds.
 const PATIENCE: &str = "300";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub enum Other {
     Petgraph,
 }
 
-/// What another implementation takes.
+/// The cost of another implementation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     pub building_seconds: f64,
@@ -45,7 +45,7 @@ impl Other {
         }
     }
 
-    /// Measures dominators of the graph in a file; that they are not ours is an error.
+    /// Measures dominators of the graph in a file. It is an error if they differ from ours.
     pub fn measure(
         self,
         bench: &Path,
@@ -54,7 +54,7 @@ impl Other {
         checksum: u64,
     ) -> Result<Taken, String> {
         let answer = folder.join("checksum");
-        // That of another graph must not be taken for an answer.
+        // The answer for another graph must not be taken for this one's.
         let _ = fs::remove_file(&answer);
         let (program, first) = match self {
             Other::Igraph => (python_with_igraph(folder)?, vec![script(folder)?]),
@@ -83,13 +83,13 @@ impl Other {
     }
 }
 
-/// A sum that dominators have in common only if they are the same, for all that matters.
+/// A checksum that for all practical purposes is equal only if the dominators are.
 pub fn checksum(dominators: impl Iterator<Item = (u64, u64)>) -> u64 {
     dominators
         .fold(0, |sum, (node, dominator)| sum.wrapping_add((node + 1).wrapping_mul(dominator + 1)))
 }
 
-/// A Python of our own that has igraph, made when it is first needed.
+/// A Python environment with igraph, created on first use.
 fn python_with_igraph(folder: &Path) -> Result<PathBuf, String> {
     let home = folder.join("python");
     let python = home.join("bin/python");

@@ -1,10 +1,11 @@
-//! petgraph, which is only built when it is asked for: `--features petgraph`.
+//! petgraph, which is only built on request: `--features petgraph`.
 
 use std::path::Path;
 
 use xtask::Outcome;
 
-/// Makes a graph of petgraph's of one in a file; also finds dominators if their checksum is wanted in another file.
+/// Builds petgraph's graph from the one in a file. If `answer` is given, also finds dominators and writes their
+/// checksum to it.
 #[cfg(feature = "petgraph")]
 pub fn run(file: &Path, answer: Option<&Path>) -> Outcome {
     use petgraph::algo::dominators::simple_fast;
