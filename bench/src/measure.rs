@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_and_time_come_last() {
+    fn usage_is_parsed_from_the_last_lines() {
         let usage = Usage { cpu_seconds: 0.75, max_rss_bytes: 20_480 };
         assert_eq!(parse("warning: a name\n20\n0.500 0.250\n"), Some(usage));
         assert_eq!(parse("0.500 0.250\n"), None);

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_have_their_turn_before_any_has_its_second() -> Result<(), String> {
+    fn rounds_measure_all_items_before_repeating_any() -> Result<(), String> {
         let mut order = Vec::new();
         let usages = measure_all(
             &["a", "slow", "b"],

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides() {
+    fn equal_seeds_give_equal_traces() {
         let shape = shape::SHAPES[0];
         assert!(trace(shape, 5_000, 1) == trace(shape, 5_000, 1));
         assert!(trace(shape, 5_000, 1) != trace(shape, 5_000, 2));

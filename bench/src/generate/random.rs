@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_are_as_asked_for() {
+    fn random_means_are_as_requested() {
         let mut random = Random::new(1);
         let mut mean = |draw: fn(&mut Random) -> usize| {
             (0..100_000).map(|_| draw(&mut random) as f64).sum::<f64>() / 100_000.0

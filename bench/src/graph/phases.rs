@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_phase_took_is_read_again() {
+    fn phases_round_trip_through_their_line() {
         let phase = Phase {
             name: "fair shares".to_owned(),
             wall_seconds: 1.5,

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_found_in_what_counters_say() {
+    fn instruction_counts_are_parsed() {
         let perf = |line| Counter::Perf.parse(line);
         assert_eq!(perf("1234,,instructions:u,99,100.00,,"), Some(1234));
         assert_eq!(perf("<not supported>,,instructions:u,0,100.00,,"), None);

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recorders_are_held_against_the_program_they_record() {
+    fn recorders_are_compared_with_the_program_they_record() {
         let program = Run::new("p".into(), vec!["x".into()]);
         let all = variants(&program, Some(Path::new("/rivals/p")), true, RATES);
         for variant in &all {

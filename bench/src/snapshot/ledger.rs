@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_add_up() {
+    fn ledger_lines_add_up() {
         let account = Account::of(
             "begun 1 10\npause 1 2000\nskipped copies\ndone 1 5 20 0 /nowhere\nbegun 2 11\nfailed 2 why",
         );

@@ -42,7 +42,7 @@ mod tests {
     use crate::measure::{Run, Usage};
 
     #[test]
-    fn ours_are_held_against_their_rivals() {
+    fn ours_are_compared_with_their_rivals() {
         let measurement = |title: &str, maps_trace, rivals| Measurement {
             title: title.to_owned(),
             run: Run::new("p".into(), Vec::new()),
