@@ -26,7 +26,7 @@ type observer = {
 }
 
 module Histogram = struct
-  (* Places of buckets that are not empty, in order, with what is in them. *)
+  (* The indices of non-empty buckets with their counts, in order. *)
   type t = { sum : int; smallest : int; largest : int; counts : (int * int) list }
 
   let add a b = if a > max_int - b then max_int else a + b
@@ -35,10 +35,10 @@ module Histogram = struct
   let smallest t = t.smallest
   let largest t = t.largest
 
-  (* As many as there are numbers of 64 bits for. *)
+  (* As many as 64-bit numbers need. *)
   let all = 16 * 61
 
-  (* The smallest number of a bucket. The last ones are of numbers that are no [int]s. *)
+  (* The smallest number of a bucket. The last buckets are for numbers that do not fit into an [int]. *)
   let first bucket =
     if bucket < 16 then bucket
     else
@@ -114,7 +114,7 @@ let version = 1
 let recorded = "bactrian live 1\n"
 let longest_frame = 16 lsl 20
 
-(* What is left of a payload. *)
+(* The rest of a payload. *)
 module Body = struct
   type t = { bytes : string; mutable at : int }
 
@@ -130,7 +130,7 @@ module Body = struct
   let byte body = Char.code (bytes body 1).[0]
   let flag body = byte body <> 0
 
-  (* Of 64 bits: the lower 62, and the two above them. *)
+  (* A 64-bit number: its lower 62 bits, and the upper two. *)
   let wide body =
     let rec go shift low high =
       if shift > 63 then malformed "a number of more than 64 bits";
@@ -152,7 +152,7 @@ module Body = struct
 
   let signed body =
     let low, high = wide body in
-    (* Zigzag: the lowest bit is the sign, and 63 bits are the number. *)
+    (* Zigzag coding: the lowest bit is the sign, the other 63 bits are the number. *)
     let half = (low lsr 1) lor ((high land 1) lsl 61) in
     let is_wide = high land 2 <> 0 in
     if low land 1 = 0 then if is_wide then max_int else half else if is_wide then min_int else -half - 1
@@ -162,7 +162,7 @@ module Body = struct
     if number > 0xffff_ffff then malformed "a number of more than 32 bits";
     number
 
-  (* How many elements follow: each takes a byte at least. *)
+  (* The number of elements that follow: each takes at least one byte. *)
   let length body =
     let length = number body in
     if length > left body then malformed "more elements than the frame has bytes";
@@ -176,7 +176,7 @@ module Body = struct
     let length = length body in
     bytes body length
 
-  (* In their order. *)
+  (* Evaluates the elements in order. *)
   let list body length one =
     let rec go left taken = if left = 0 then List.rev taken else go (left - 1) (one body :: taken) in
     go length []
@@ -197,11 +197,11 @@ let take_program body =
   let started = Body.number body in
   let runtime = Body.text body in
   let controls = Body.flag body in
-  (* Programs of before do not say it. *)
+  (* Older programs do not send it. *)
   let run = if Body.left body = 0 then "" else Body.text body in
   { name; pid; started; runtime; controls; run }
 
-(* None if it is of a kind that is not known here. *)
+(* None if the kind is unknown. *)
 let take_observer body =
   let id = Body.small body in
   let kind = Body.byte body in
@@ -227,7 +227,7 @@ let take_histogram body : Histogram.t =
     before := place;
     (place, Body.number body)
   in
-  (* A bucket that is told twice is one, and one without anything in it is none. *)
+  (* A bucket that occurs twice is one bucket; an empty one is dropped. *)
   let add counts (place, count) =
     match counts with
     | (last, before) :: rest when last = place -> (place, Histogram.add before count) :: rest
@@ -255,7 +255,7 @@ let take_site body =
   let live = Body.float body in
   { place; rate; live; samples = Body.number body }
 
-(* None if it is of a sort that is not known here. *)
+(* None if the type of value is unknown. *)
 let take_value body =
   match Body.byte body with
   | 0 -> Some (Count (Body.number body))
@@ -288,7 +288,7 @@ let take_value body =
   | 14 -> Some Killed
   | _ -> None
 
-(* None if it is of a type that is not known here. *)
+(* None if the type of event is unknown. *)
 let take_event kind body =
   match kind with
   | 3 -> Some (Hello (take_program body))
@@ -317,13 +317,13 @@ let take_event kind body =
 type t = {
   descriptor : Unix.file_descr;
   is_recording : bool;
-  (* Which run of a program it was said to be; empty: whichever. *)
+  (* The run of the program that is expected; empty if any will do. *)
   run : string;
-  (* What was read and not given out: [bytes] from [start] up to [stop]. *)
+  (* Data that was read and not yet consumed: [bytes] from [start] to [stop]. *)
   mutable bytes : Bytes.t;
   mutable start : int;
   mutable stop : int;
-  (* How many bytes came before those. *)
+  (* The number of bytes consumed before. *)
   mutable before : int;
   mutable is_over : bool;
   mutable requests : int;
@@ -336,7 +336,7 @@ let is_cut source = source.is_over && source.stop > source.start
 let rec without_interruption call =
   try call () with Unix.Unix_error (Unix.EINTR, _, _) -> without_interruption call
 
-(* Reads until so many bytes are there; false if it ended before. *)
+(* Reads until this many bytes are available; false if the stream ended before. *)
 let rec fill source wanted =
   source.stop - source.start >= wanted
   || (not source.is_over)
@@ -348,20 +348,20 @@ let rec fill source wanted =
        source.start <- 0;
        source.stop <- kept);
      if Bytes.length source.bytes = kept then (
-       (* It grows with what comes, and not with what a damaged length says will come. *)
+       (* The buffer grows with the data that arrives, not with a length that may be damaged. *)
        let longer = Bytes.create (2 * kept) in
        Bytes.blit source.bytes 0 longer 0 kept;
        source.bytes <- longer);
      let read () = Unix.read source.descriptor source.bytes kept (Bytes.length source.bytes - kept) in
      let count =
-       (* A program that was killed has not said good-bye. *)
+       (* A program that was killed closes the connection like this. *)
        try without_interruption read with Unix.Unix_error (Unix.ECONNRESET, _, _) -> 0
      in
      if count = 0 then source.is_over <- true;
      source.stop <- source.stop + count;
      fill source wanted
 
-(* The next frame; none if there are no more. *)
+(* The next frame; None if there are no more. *)
 let next_frame source =
   if not (fill source 4) then None
   else
@@ -380,7 +380,7 @@ let rec next source =
   let event =
     try Option.map (fun (kind, body) -> take_event kind body) (next_frame source)
     with Malformed what ->
-      (* Nothing after damage can be read. *)
+      (* Nothing can be read after damage. *)
       source.is_over <- true;
       source.start <- source.stop;
       raise (Malformed (Printf.sprintf "%s (at byte %d)" what at))
@@ -396,7 +396,7 @@ let make ?(run = "") descriptor is_recording =
   let bytes = Bytes.create 65536 in
   { descriptor; is_recording; run; bytes; start = 0; stop = 0; before = 0; is_over = false; requests = 0 }
 
-(* Closes what turns out to be no source. *)
+(* Runs a function; closes the source if it fails. *)
 let or_close source run =
   try run ()
   with error ->
@@ -413,7 +413,7 @@ let recording path =
       source.start <- length;
       source)
 
-(* What a client says. *)
+(* The encoding of requests. *)
 module Put = struct
   let rec number buffer it =
     if it < 0x80 then Buffer.add_uint8 buffer it
@@ -425,7 +425,7 @@ module Put = struct
     number buffer (String.length it);
     Buffer.add_string buffer it
 
-  (* A frame of this type, with what [payload] puts into it. *)
+  (* A frame of this type, whose payload is written by [payload]. *)
   let frame kind payload =
     let body = Buffer.create 64 in
     payload body;
@@ -451,7 +451,7 @@ let greeting token =
       Put.number buffer version;
       Put.text buffer token)
 
-(* Whoever is at such an address is on this machine, so that a path that it names is one here. *)
+(* Whether an address is on this machine, so that the path in a reply refers to a socket here. *)
 let is_here = function
   | Unix.ADDR_UNIX _ -> true
   | Unix.ADDR_INET (address, _) ->
@@ -486,12 +486,12 @@ let rec connect_to ~may_follow ~run ~token address =
       close source;
       if path = "" || not (may_follow && is_here address) then
         raise (Refused "only Ocamlviz's protocol is spoken there");
-      (* The place of a socket is enough there: no token is told to others. *)
+      (* The path of a socket is sufficient; the token is not sent to another server. *)
       connect_to ~may_follow:false ~run ~token:"" (Unix.ADDR_UNIX path)
 
 let connect ?(token = "") address = connect_to ~may_follow:true ~run:"" ~token address
 
-(* Where the programs of this user listen. *)
+(* The folder of the sockets of this user's programs. *)
 let folder () =
   match Sys.getenv_opt "XDG_RUNTIME_DIR" with
   | Some folder when folder <> "" && not (Filename.is_relative folder) -> Filename.concat folder "bactrian-live"
@@ -504,7 +504,7 @@ let processes () =
   let process name =
     match int_of_string_opt (Filename.remove_extension name) with
     | Some pid when pid > 0 && Filename.extension name = ".sock" -> (
-        (* What is left of those that were killed is still there. *)
+        (* Killed programs leave their sockets behind. *)
         match Unix.kill pid 0 with
         | () -> Some pid
         | exception Unix.Unix_error (Unix.EPERM, _, _) -> Some pid
@@ -542,7 +542,7 @@ module State = struct
     mutable program : program option;
     mutable at : int;
     mutable cpu : int;
-    (* The last declared first. *)
+    (* The newest is first. *)
     mutable order : int list;
     observers : (int, observer) Hashtbl.t;
     values : (int, value) Hashtbl.t;
@@ -553,7 +553,7 @@ module State = struct
     let observers = Hashtbl.create 64 and values = Hashtbl.create 64 in
     { program = None; at = 0; cpu = 0; order = []; observers; values; ended = None }
 
-  (* Programs that do not say which run they are, are told apart by their processes. *)
+  (* Programs that do not identify their run are distinguished by their process ids. *)
   let is_same_run (one : program) (other : program) =
     one.pid = other.pid && if one.run <> "" && other.run <> "" then one.run = other.run else one.pid <> 0
 
@@ -584,7 +584,7 @@ module State = struct
   let cpu state = state.cpu
   let ended state = state.ended
 
-  (* The last declared first. *)
+  (* The newest is first. *)
   let newest state = List.filter_map (Hashtbl.find_opt state.observers) state.order
   let observers state = List.rev (newest state)
   let value_of state (observer : observer) = Hashtbl.find_opt state.values observer.id

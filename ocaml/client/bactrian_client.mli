@@ -1,8 +1,8 @@
-(** Reads what a program says of itself while it runs, or a recording of it.
+(** Reads what a program reports while it runs, or a recording of it.
 
-    A program that is linked with Bactrian's library, OCaml's or Rust's, listens on a socket; [bactrian live --record]
-    writes down what it hears there, or what it sees of any OCaml program. Both are streams of {!event}s, and {!next} gives
-    them one by one:
+    A program linked with Bactrian's library for OCaml or Rust listens on a socket. [bactrian live --record] records what
+    such a program sends, or what can be observed of any OCaml program. Both are streams of {!event}s, which {!next}
+    returns one by one:
 
     {[
       let source = Bactrian_client.of_process 1234 in
@@ -20,80 +20,84 @@
       watch ()
     ]}
 
-    It is written in OCaml alone and needs the library [unix] only. The protocol is described in [docs/protocol/live.md].
+    The library is written in OCaml only and depends only on [unix]. The protocol is described in
+    [docs/protocol/live.md].
 
-    Whole numbers are [int]s: what does not fit 63 bits is [max_int] or [min_int]. Times are nanoseconds since the program's
-    start. Texts are bytes as the program wrote them, most often UTF-8. *)
+    Integers are [int]s; those that do not fit into 63 bits become [max_int] or [min_int]. Times are nanoseconds since the
+    program's start. Texts are bytes as the program wrote them, usually UTF-8. *)
 
-(** {1 What is said} *)
+(** {1 Contents of the stream} *)
 
-(** What sort of thing is observed. *)
+(** The kind of an observer, which determines its values. *)
 type kind =
-  | Point  (** How often the program came by: {!Count}. *)
-  | Time  (** A stopwatch: {!Elapsed}. *)
+  | Point  (** How often the program reached a point: [Count]. *)
+  | Time  (** A stopwatch: [Elapsed]. *)
   | Int
   | Float
   | Bool
   | Text
-  | Tag  (** Marked values that are still alive: {!Alive}. *)
-  | Tree  (** A tree or graph: {!Nodes}. *)
-  | Table  (** A hash table: {!Filled}. *)
-  | Counter  (** What only grows: {!Count}. *)
-  | Gauge  (** What goes up and down: {!Int} or {!Float}. *)
-  | Histogram  (** How numbers are distributed: {!Distribution}. *)
-  | Span  (** Pieces of work that begin and end: {!Spans}. *)
-  | Sites  (** Places of allocation: {!Places}. *)
+  | Tag  (** Marked values that are still alive: [Alive]. *)
+  | Tree  (** A tree or graph: [Nodes]. *)
+  | Table  (** A hash table: [Filled]. *)
+  | Counter  (** A number that only grows: [Count]. *)
+  | Gauge  (** A number that goes up and down: [Int] or [Float]. *)
+  | Histogram  (** A distribution of numbers: [Distribution]. *)
+  | Span  (** Pieces of work that begin and end: [Spans]. *)
+  | Sites  (** Allocation sites: [Places]. *)
 
-(** What numbers mean. *)
+(** The unit of a number. *)
 type measure = Plain | Bytes | Nanoseconds | Percent
 
-(** Something that is observed. Its number is never used again in the program's life. *)
+(** An observer. Its [id] is never reused while the program runs. *)
 type observer = {
   id : int;
   kind : kind;
-  name : string;  (** For people; need not be unique. *)
-  labels : (string * string) list;  (** What tells it apart from others of its name. *)
+  name : string;  (** For people; not necessarily unique. *)
+  labels : (string * string) list;  (** Distinguish it from others of the same name. *)
   measure : measure;
-  period : int;  (** Milliseconds between values; 0: it was stopped by a client. *)
+  period : int;  (** Milliseconds between values; 0 if a client stopped it. *)
 }
 
-(** A distribution of numbers that are not negative, in sixteen buckets an octave. *)
+(** A distribution of non-negative numbers, in sixteen buckets per octave. *)
 module Histogram : sig
   type t
 
+  (** How many numbers there are. *)
   val count : t -> int
+
+  (** Their sum. *)
   val sum : t -> int
 
-  (** The smallest, exactly; 0 if there is none. *)
+  (** The exact minimum; 0 if there are no numbers. *)
   val smallest : t -> int
 
-  (** The largest, exactly; 0 if there is none. *)
+  (** The exact maximum; 0 if there are no numbers. *)
   val largest : t -> int
 
-  (** [percentile t 99.] is a number that 99 in a hundred do not exceed, at most a sixteenth too large. *)
+  (** [percentile t 99.] is an upper bound of 99 % of the numbers. It is at most a sixteenth too large. *)
   val percentile : t -> float -> int
 
-  (** The buckets that are not empty: their smallest and largest numbers, and how many are in them. *)
+  (** The buckets that are not empty: their smallest and largest possible numbers, and how many numbers are in them. *)
   val buckets : t -> (int * int * int) list
 end
 
-type node = { label : string; children : int list  (** Places among the nodes. *) }
+type node = { label : string; children : int list  (** Indices in the array of nodes. *) }
 
 type table = {
   buckets : int;
   bindings : int;
-  empty : int;  (** Buckets without bindings. *)
-  longest : int;  (** Bindings of the fullest bucket. *)
+  empty : int;  (** The number of buckets without bindings. *)
+  longest : int;  (** The number of bindings in the fullest bucket. *)
 }
 
 type site = {
   place : string;  (** Function, file and line. *)
-  rate : float;  (** Bytes a second that it allocates. *)
-  live : float;  (** Bytes from there that are alive. *)
-  samples : int;  (** What that rests on. *)
+  rate : float;  (** Bytes that it allocates per second. *)
+  live : float;  (** Bytes allocated there that are alive. *)
+  samples : int;  (** The number of samples behind these estimates. *)
 }
 
-(** What an observer says at a moment. *)
+(** The value of an observer at one moment. *)
 type value =
   | Count of int
   | Elapsed of { nanos : int; runs : int; running : bool }
@@ -102,116 +106,123 @@ type value =
   | Bool of bool
   | Text of string
   | Alive of { count : int option; bytes : int option }
-  | Nodes of node array  (** The root is the first. Sharing and cycles are places that come again. *)
+  | Nodes of node array  (** The first node is the root. An index that occurs more than once is sharing or a cycle. *)
   | Filled of table
   | Distribution of Histogram.t
   | Spans of { opened : int; durations : Histogram.t }
   | Places of site list
-  | Failed of string  (** It could not be evaluated, and why. It may come back. *)
-  | Collected  (** What was observed is not alive any more. *)
-  | Killed  (** The program does not observe it any more. *)
+  | Failed of string  (** It could not be evaluated, for this reason. Later evaluations may succeed. *)
+  | Collected  (** The observed value is no longer alive. *)
+  | Killed  (** The program has stopped observing it. *)
 
-(** Who is observed. *)
+(** The observed program. *)
 type program = {
   name : string;
-  pid : int;  (** 0: not known. *)
-  started : int;  (** Microseconds since 1970; 0: not known. *)
+  pid : int;  (** 0 if unknown. *)
+  started : int;  (** Microseconds since 1970; 0 if unknown. *)
   runtime : string;
-  controls : bool;  (** Whether it hears {!wish}es. *)
-  run : string;  (** What tells this run from others; empty: not known. *)
+  controls : bool;  (** Whether it accepts {!wish}es. *)
+  run : string;  (** Identifies this run of the program; empty if unknown. *)
 }
 
-(** One thing that is said. *)
+(** An element of the stream. *)
 type event =
-  | Hello of program  (** The first; said again if another program takes its place. *)
-  | Declare of observer  (** There is something to observe, or something about it has changed. *)
-  | Tick of { at : int; cpu : int }  (** What follows is of this moment. *)
-  | Update of int * value  (** A value of the observer of this number. What is not said again has not changed. *)
+  | Hello of program  (** The first event. It is repeated if another program takes the place of this one. *)
+  | Declare of observer  (** A new observer, or a change of a known one. *)
+  | Tick of { at : int; cpu : int }
+      (** The events that follow belong to the time [at]. [cpu] is the processor time used until then. *)
+  | Update of int * value  (** A new value of the observer with this id. Values that are not repeated have not changed. *)
   | Log of { at : int; line : string }
-  | Marker of string  (** The program asks whoever watches to stop here and look. *)
-  | Dropped of { ticks : int; lines : int }  (** What this client has not got so far, because it was slow. *)
-  | Answer of { request : int; result : (string, string) result }  (** What became of a {!wish}. *)
-  | End of string  (** The program has ended, and why. *)
+  | Marker of string  (** The program asks its clients to stop here and look. *)
+  | Dropped of { ticks : int; lines : int }  (** How much this client has missed so far because it was too slow. *)
+  | Answer of { request : int; result : (string, string) result }  (** The result of a {!wish}. *)
+  | End of string  (** The program has ended, for this reason. *)
 
-(** {1 Where it comes from} *)
+(** {1 Sources} *)
 
-(** A program that is listened to, or a recording. *)
+(** A connection to a program, or a recording. *)
 type t
 
-(** It is not what it should be: what is wrong, and where. *)
+(** The data is invalid: what is wrong, and at which byte. *)
 exception Malformed of string
 
-(** The program does not let us in, and why: most often another token is wanted. *)
+(** The program refuses the connection, for this reason: most often the token is wrong. *)
 exception Refused of string
 
-(** The processes of this user that listen now. *)
+(** The processes of this user that are listening now. *)
 val processes : unit -> int list
 
-(** Listens to a process of this user.
-    @raise Unix.Unix_error if nobody listens there. *)
+(** Connects to a process of this user.
+    @raise Unix.Unix_error if that process is not listening. *)
 val of_process : int -> t
 
-(** Listens to a program elsewhere: [ADDR_UNIX path], or, on the network, [ADDR_INET] with its token. On a port on which a program speaks
-    Ocamlviz's protocol it goes to the socket that it is told of, if that is on this machine.
-    @raise Refused if we are not let in.
-    @raise Malformed if nobody speaks the protocol there. *)
+(** Connects to any program: [ADDR_UNIX path], or over the network [ADDR_INET] with its token. If the program speaks
+    Ocamlviz's protocol on that port, this connects to the socket that the program names, provided that it is on this
+    machine.
+    @raise Refused if the program refuses the connection.
+    @raise Malformed if the other side does not speak the protocol. *)
 val connect : ?token:string -> Unix.sockaddr -> t
 
-(** Reads a file that [bactrian live --record] wrote.
-    @raise Malformed if it is none. *)
+(** Reads a file written by [bactrian live --record].
+    @raise Malformed if it is not a recording. *)
 val recording : string -> t
 
-(** The next event; waits for it if the program has not said it yet. [None] if the program, or the recording, has ended. What is of a
-    later version and not known here is passed over.
-    @raise Malformed if what comes is damaged. Nothing can be read after that. *)
+(** The next event; waits until there is one. [None] if the program, or the recording, has ended. Events of a later version
+    that this library does not know are skipped.
+    @raise Malformed if the data is damaged. Nothing can be read after that. *)
 val next : t -> event option
 
-(** Whether a recording, or what a program said, ended in the middle of an event. Known when {!next} has given [None]. *)
+(** Whether the recording, or the connection, ended in the middle of an event. Known once {!next} has returned [None]. *)
 val is_cut : t -> bool
 
-(** What it is read from: for [Unix.select]. An event may be there already, without anything new to read. *)
+(** The file descriptor that is read, for [Unix.select]. Events may already be buffered when there is nothing to read. *)
 val descriptor : t -> Unix.file_descr
 
+(** Closes the connection or the file. *)
 val close : t -> unit
 
-(** {1 What can be wished} *)
+(** {1 Requests} *)
 
+(** A request to the program. Observers are given by their ids. *)
 type wish =
-  | Period of int * int  (** So many milliseconds between the values of this observer. *)
-  | Stop of int  (** No more values of this observer. *)
-  | Resume of int
-  | Mark of string  (** A marker for all who watch. *)
+  | Period of int * int  (** Sets the number of milliseconds between values of this observer. *)
+  | Stop of int  (** Stops the values of this observer. *)
+  | Resume of int  (** Resumes them. *)
+  | Mark of string  (** Sends a marker to all clients. *)
 
-(** Asks the program for something. The number is that of the {!Answer} that will come. Who writes to a program that has just ended gets the
-    signal SIGPIPE, as always on Unix; where it is ignored ([Sys.set_signal Sys.sigpipe Signal_ignore]), this raises [Unix_error (EPIPE, _, _)].
-    @raise Invalid_argument of a recording. *)
+(** Sends a request to the program and returns its number, which the [Answer] will repeat. If the program has just ended,
+    writing to it raises the signal SIGPIPE, as always on Unix; if that is ignored
+    ([Sys.set_signal Sys.sigpipe Signal_ignore]), this raises [Unix_error (EPIPE, _, _)].
+    @raise Invalid_argument for a recording. *)
 val wish : t -> wish -> int
 
-(** {1 What is known} *)
+(** {1 State} *)
 
-(** What was said last of everything. *)
+(** The latest values of everything, accumulated from events. *)
 module State : sig
   type t
 
   val create : unit -> t
 
-  (** Takes in what comes. *)
+  (** Adds an event. *)
   val take : t -> event -> unit
 
+  (** The program, once it has said [Hello]. *)
   val program : t -> program option
 
-  (** The last moment, and the processor's time until then. *)
+  (** The time of the last [Tick], in nanoseconds since the program's start. *)
   val at : t -> int
 
+  (** The processor time that the program had used by then, in nanoseconds. *)
   val cpu : t -> int
 
-  (** What is observed, in the order in which it was declared. *)
+  (** The observers, in the order in which they were declared. *)
   val observers : t -> observer list
 
-  (** What an observer said last. *)
+  (** The last value of an observer. *)
   val value_of : t -> observer -> value option
 
-  (** What the last observer of this name said last. *)
+  (** The last value of the newest observer with this name. *)
   val value : t -> string -> value option
 
   (** Why the program has ended, if it has. *)

@@ -1,6 +1,6 @@
 open Ppxlib
 
-(* What is said in an attribute: items with commas between them. *)
+(* The payload of an attribute: comma-separated items. *)
 type wish = { name : string option; what : string list; is_off : bool }
 
 let nothing_said = { name = None; what = []; is_off = false }
@@ -28,7 +28,7 @@ let wish_of attribute =
 let is_ours attribute = List.mem attribute.attr_name.txt [ "observe"; "bactrian.observe" ]
 
 (* What can be observed of an expression. *)
-type subject = Function | Table | Ref of string option (* of which type *) | Nothing
+type subject = Function | Table | Ref of string option (* the type of its contents, if known *) | Nothing
 
 let rec subject_of expression =
   match expression.pexp_desc with
@@ -56,7 +56,7 @@ let estring = Ast_builder.Default.estring
 let evar ~loc name = Ast_builder.Default.pexp_ident ~loc { txt = Lident name; loc }
 let pvar = Ast_builder.Default.pvar
 
-(* [first; ..] at the place where a function has got all its arguments. *)
+(* Inserts [first; ..] where a function has received all its arguments. *)
 let rec before_body first expression =
   let loc = expression.pexp_loc in
   match expression.pexp_desc with
@@ -80,8 +80,8 @@ let rec labels expression =
   | (Pexp_constraint (inner, _) | Pexp_open (_, inner)) when subject_of inner = Function -> labels inner
   | _ -> []
 
-(* A function of the same arguments that calls the one of this name, with a stopwatch. Calls by itself go to the inner one:
-   so tail calls stay tail calls, and nested calls are not timed twice. *)
+(* A function with the same arguments that calls the one of this name with a stopwatch. Recursive calls go to the
+   inner function, so that tail calls remain tail calls and nested calls are not timed twice. *)
 let timed ~loc name time labels =
   let argument index label =
     match label with Nolabel -> Printf.sprintf "observed%d" index | Labelled name | Optional name -> name
@@ -107,7 +107,7 @@ let timed ~loc name time labels =
 let define ~loc name expression =
   [%stri open struct let [%p pvar ~loc name] = [%e expression] end]
 
-(* What is to come before a group of bindings, the binding itself, and what is to come after. *)
+(* A binding, with items to insert before and after its group of bindings. *)
 type observed = { before : structure; binding : value_binding; after : structure }
 
 let plain binding = { before = []; binding; after = [] }
@@ -150,7 +150,7 @@ let observe_ref ~loc ~shown type_ binding =
 let observe_table ~loc ~shown binding =
   plain { binding with pvb_expr = [%expr Bactrian.Hashtable.observe_any [%e estring ~loc shown] [%e binding.pvb_expr]] }
 
-(* [of_file] is what is said for all that follows; what cannot be observed is then left as it is. *)
+(* [of_file] is the attribute for the rest of the file; under it, bindings that cannot be observed are left unchanged. *)
 let observe ~path ~of_file binding =
   let loc = { binding.pvb_loc with loc_ghost = true } in
   let ours, others = List.partition is_ours binding.pvb_attributes in
@@ -191,7 +191,7 @@ let observer =
   object (self)
     inherit Ast_traverse.map as super
 
-    (* Names of modules around, the innermost first, and what is said for all. *)
+    (* The enclosing modules, innermost first, and the attribute for the rest of the file. *)
     val path = []
     val of_file = None
 
@@ -225,13 +225,13 @@ let observer =
     method inner_module binding = super#module_binding binding
     method of_module name = {<path = [ name ]>}
 
-    (* A functor makes its observers anew each time it is applied, all of one name. *)
+    (* A functor would make new observers with the same names at each application. *)
     method! module_expr expression =
       match expression.pmod_desc with Pmod_functor _ -> self#as_it_is expression | _ -> super#module_expr expression
 
     method private as_it_is expression = expression
 
-    (* Expressions have no values for the whole program in them. *)
+    (* Expressions contain no values that live as long as the program. *)
     method! expression expression = expression
   end
 

@@ -1,13 +1,13 @@
-(** Observes what is marked, with the modules of [Bactrian]:
+(** Observes marked definitions with the modules of [Bactrian]:
 
     {[
-      let requests = ref 0 [@@observe]                        (* its value; "int" and its like where it is no literal *)
+      let requests = ref 0 [@@observe]                        (* its value; say "int" and so on if it is not a literal *)
       let cache = Hashtbl.create 1000 [@@observe]             (* its statistics *)
       let answer request = .. [@@observe]                     (* calls and time *)
-      let parse line = .. [@@observe calls, "lines parsed"]   (* calls only, under another name *)
+      let parse line = .. [@@observe calls, "lines parsed"]   (* only calls, under another name *)
 
-      [@@@observe]                                            (* from here on, all that can be observed *)
-      let quick x = .. [@@observe off]                        (* but for this *)
+      [@@@observe]                                            (* from here on, everything that can be observed *)
+      let quick x = .. [@@observe off]                        (* except this *)
     ]}
 
-    Names are those of the module and of the value, such as [Server.answer]. *)
+    Observers are named after the module and the value, such as [Server.answer]. *)

@@ -1,3 +1,3 @@
-(* The ppx as a program of its own. *)
+(* The ppx as a standalone program. *)
 
 let () = Ppxlib.Driver.standalone ()

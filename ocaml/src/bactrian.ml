@@ -1,11 +1,11 @@
 type snapshot = Taken | Not_wanted | Skipped of string
 
-(* The C code knows the numbers of the constructors. *)
+(* The C code relies on the order of the constructors. *)
 external take_snapshot : string -> snapshot = "bactrian_snapshot"
 
 let snapshot ?(name = "") () = take_snapshot name
 
-(* Only names: who uses none of them is not linked with them. *)
+(* Only aliases: a program that uses none of these modules is not linked with them. *)
 
 module Observer = Bactrian_observer
 module Point = Bactrian_point

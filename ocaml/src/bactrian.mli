@@ -1,27 +1,29 @@
-(** For programs that want to be looked at: snapshots of the heap where they choose, and what they do, live.
+(** Lets a program take snapshots of its heap where it chooses, and show what it does while it runs.
 
-    A program that is linked with this library runs as it did before, and has in it only what it uses. A server starts with
-    the first observer; whoever runs [bactrian live] then sees what is observed. As long as nobody does, observers are not
-    evaluated, and the server's thread sleeps. The guide is [docs/observe.md]. *)
+    A program that is linked with this library runs as before and contains only the parts that it uses. The first observer
+    starts a server; [bactrian live] connects to it and shows what is observed. While no client is connected, observers are
+    not evaluated and the server's thread sleeps. The guide is [docs/observe.md]. *)
 
 (** {1 Snapshots} *)
 
-(** What became of a snapshot: it is being written; none are wanted here; or why there is none. *)
+(** The result of {!snapshot}: it is being written; no snapshots are wanted in this run; or it was skipped, with the
+    reason. *)
 type snapshot = Taken | Not_wanted | Skipped of string
 
 val snapshot : ?name:string -> unit -> snapshot
-(** Takes a snapshot of the heap as it is now: every block and who points to it. It is written by another
-    process while this one goes on; the call takes the time of a fork.
+(** Takes a snapshot of the heap as it is now: every block and every pointer. Another process writes it while this one
+    continues; the call takes about as long as a fork.
 
-    It has an effect only when the program is started by [bactrian record --snapshots ..], or with the variables that
-    [bactrian agent] prints. Otherwise it is a test of a pointer.
+    It has an effect only in a program started by [bactrian record --snapshots ..], or with the environment variables
+    that [bactrian agent] prints. Otherwise it only tests a pointer and returns [Not_wanted].
 
-    [name] is kept in the file and shown with it; of a long one the first 255 bytes, of one with a zero byte
-    what is before it. When as many are being written as there may be, the call waits for one of them, ten seconds at
-    most ([--snapshots-when-busy]). A snapshot that would go past the other limits of [--snapshot-limits] is skipped, and
-    that is counted.
+    [name] is stored in the file and shown with it. It is cut to 255 bytes, and at its first zero byte.
 
-    May be called from any thread and domain. Does nothing when no agent is there. *)
+    If the allowed number of snapshots is still being written, the call waits for one of them, at most ten seconds
+    ([--snapshots-when-busy]). A snapshot that would exceed one of the other limits of [--snapshot-limits] is skipped and
+    counted.
+
+    It may be called from any thread and any domain. *)
 
 (** {1 What the program does} *)
 
@@ -37,12 +39,12 @@ module Histogram = Bactrian_histogram
 module Span = Bactrian_span
 module Observer = Bactrian_observer
 
-(** {1 What the program says, and who watches} *)
+(** {1 Messages and clients} *)
 
 module Log = Bactrian_log
 module Clients = Bactrian_clients
 
-(** {1 For programs that were written for Ocamlviz} *)
+(** {1 For programs written for Ocamlviz} *)
 
 module Ocamlviz = Bactrian_ocamlviz
 module Ocamlviz_threads = Bactrian_ocamlviz_threads

@@ -8,7 +8,7 @@ external ticks : unit -> int = "bactrian_ticks"
 let prepare = Bactrian_observer.prepare
 let connected () = prepare (); connected_clients ()
 
-(* So often it is looked whether there is something else to do, in milliseconds. *)
+(* While waiting, pending actions run this often, in milliseconds. *)
 let turn = 100
 
 let rec wait_until clients = if not (wait clients turn) then begin yield (); wait_until clients end

@@ -1,23 +1,24 @@
-(** Whoever watches. *)
+(** The connected clients, such as [bactrian live]. *)
 
 val connected : unit -> int
-(** How many watch. *)
+(** The number of connected clients. *)
 
 val wait_for_connected : int -> unit
-(** Waits until so many watch. Handlers of signals and observers are called meanwhile. *)
+(** Waits until this many clients are connected. Signal handlers run and observers are evaluated meanwhile. *)
 
 val wait_for_killed : unit -> unit
-(** Waits until nobody watches. *)
+(** Waits until no client is connected. *)
 
 val marker : string -> unit
-(** Asks whoever watches to stop here and look: observers are evaluated, and they see what was true at this very point. *)
+(** Asks all clients to stop and show this text. Observers are evaluated first, so that clients see the values at this very
+    point of the program. *)
 
 val yield : unit -> unit
-(** Lets observers be evaluated in code that neither allocates nor waits. *)
+(** A safe point for code that neither allocates nor waits: pending observers are evaluated here. *)
 
 val show : unit -> unit
-(** Shows all values as they are now, instead of with the next tick: observers are evaluated, and when this returns, whoever watches
-    will see what they said, even if it changes at once. Does nothing if nobody watches. *)
+(** Evaluates all observers now instead of with the next tick. When this returns, clients will see these values even if
+    they change at once. Does nothing if no client is connected. *)
 
 (**/**)
 

@@ -1,6 +1,6 @@
 module Observer = Bactrian_observer
 
-(* As of a point. *)
+(* The same record as [Bactrian_point.t]. *)
 type t = { mutable count : int; id : Observer.t; mutable is_shared : bool } [@@warning "-69"]
 
 external make : Observer.kind -> string -> Observer.labels -> int -> t = "bactrian_counter"

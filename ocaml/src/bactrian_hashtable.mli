@@ -1,11 +1,14 @@
-(** Hash tables of the standard library: buckets, bindings, empty buckets, the longest; what [Hashtbl.stats] says. The
-    table is not kept alive. Large ones are walked through in slices, so that the program does not stand still. *)
+(** Statistics of hash tables of the standard library: the numbers of buckets, bindings and empty buckets, and the longest
+    bucket, as in [Hashtbl.stats].
+
+    Observing a table does not keep it alive. Large tables are walked in slices, so that the program is never paused for
+    long. [period] is in milliseconds. *)
 
 val observe : ?labels:Bactrian_observer.labels -> ?period:int -> string -> ('a, 'b) Hashtbl.t -> ('a, 'b) Hashtbl.t
-(** The result is the table itself: [let table = observe "name" (Hashtbl.create 17)]. *)
+(** Observes a table and returns it: [let table = observe "name" (Hashtbl.create 17)]. *)
 
 val observe_any : ?labels:Bactrian_observer.labels -> ?period:int -> string -> 'table -> 'table
-(** The same for tables that are made by [Hashtbl.Make]. What is not a table is shown as a failure. *)
+(** Like {!observe}, for tables made by [Hashtbl.Make]. Anything that is not a hash table is shown as a failure. *)
 
 val watch : ?labels:Bactrian_observer.labels -> ?period:int -> string -> ('a, 'b) Hashtbl.t -> Bactrian_observer.t
-(** As [observe], for those who want to stop it. *)
+(** Like {!observe}, but returns the observer, with which observation can be stopped. *)

@@ -8,7 +8,7 @@ let line text =
   let length = if length > 0 && text.[length - 1] = '\n' then length - 1 else length in
   log_bytes (Bytes.unsafe_of_string text) length
 
-(* Whether a format needs nothing of Format: then it is put together here, in a fifth of the time. *)
+(* Whether a format needs no feature of Format. Such a format is printed here, in a fifth of the time. *)
 let rec is_plain : type a b c d e f. (a, b, c, d, e, f) fmt -> bool = function
   | End_of_format -> true
   | String_literal (_, rest) -> is_plain rest
@@ -29,7 +29,7 @@ let rec is_plain : type a b c d e f. (a, b, c, d, e, f) fmt -> bool = function
 
 type room = { mutable bytes : Bytes.t; mutable used : int }
 
-(* Somebody else may log while this line is put together. *)
+(* Taken while a line is formatted, because another thread may log at the same time. *)
 let spare : room option Atomic.t = Atomic.make None
 let most_kept = 4096
 

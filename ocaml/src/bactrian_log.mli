@@ -1,7 +1,8 @@
-(** Lines for whoever watches, with the moment at which they were written. The newest are kept for those who come later. *)
+(** Log lines for clients, with the time at which they were written. The newest lines are kept for clients that connect
+    later. *)
 
 val log : ('a, Format.formatter, unit, unit) format4 -> 'a
-(** As [Format.printf]; a new line at the end is not needed. *)
+(** Like [Format.printf]. No newline is needed at the end. *)
 
 val line : string -> unit
-(** The same for a text that is ready. *)
+(** Logs a string. *)

@@ -1,4 +1,4 @@
-(* What Ocamlviz offers: the names and types of its version 1.01. *)
+(* The interface of Ocamlviz: the names and types of its version 1.01. *)
 
 module type Monitor = sig
   module Point : sig

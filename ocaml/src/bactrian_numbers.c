@@ -1,4 +1,5 @@
-/* Numbers of the runtime itself: the least that is shown of a program. None of them needs a walk through the heap. */
+/* Observers of the runtime's own numbers, which are shown for every program. None of them needs a walk through the
+   heap. */
 
 #include "bactrian_runtime.h"
 #if OCAML_VERSION < 50000

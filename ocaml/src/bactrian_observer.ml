@@ -2,7 +2,7 @@ type t = int
 type labels = (string * string) list
 type unit_of_measure = [ `None | `Bytes | `Nanoseconds | `Percent ]
 
-(* These two are known to the stubs. *)
+(* The stubs rely on the order of these two types. *)
 type kind = Point | Time | Int | Float | Bool | Text | Tag | Tree | Table | Counter | Gauge
 type outcome = Said | Unfinished | Collected
 
@@ -24,7 +24,7 @@ external may_take : Obj.Ephemeron.t -> int -> outcome = "bactrian_may_take" [@@n
 external collections : unit -> int = "bactrian_collections" [@@noalloc]
 external tell_collected : t -> unit = "bactrian_collected"
 
-(* So long may the program stand still for observers at one tick, in nanoseconds. *)
+(* How long observers may pause the program at one tick, in nanoseconds. *)
 let budget = 4_000_000
 let none = 0
 let number id = id
@@ -32,7 +32,7 @@ let measure = function `None -> 0 | `Bytes -> 1 | `Nanoseconds -> 2 | `Percent -
 
 module Numbers = Map.Make (Int)
 
-(* How observers are evaluated. Domains and threads change it by replacing it. *)
+(* How observers are evaluated. Domains and threads change the map by replacing it atomically. *)
 let evaluations : (t -> deadline:int -> outcome) Numbers.t Atomic.t = Atomic.make Numbers.empty
 
 let rec change f =
@@ -69,12 +69,13 @@ let rec evaluate_all ~deadline =
 
 let answer () =
   if begin_evaluation () then begin
-    (* Memory may be short, or a finaliser may raise. *)
+    (* Memory may be exhausted, or a finaliser may raise. *)
     (try evaluate_all ~deadline:(now () + budget) with _ -> ());
     end_evaluation ()
   end
 
-(* All of them, due or not, however long it takes: the program itself wants it. Those that somebody has stopped stay so. *)
+(* Evaluates all observers, due or not, however long that takes, because the program itself requests it. Observers
+   that a client has stopped remain stopped. *)
 let answer_all () =
   if begin_evaluation () then begin
     (try

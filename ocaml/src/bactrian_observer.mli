@@ -4,17 +4,17 @@ type t
 (** Something that is observed. *)
 
 type labels = (string * string) list
-(** What tells observers of the same name apart, such as [["method", "GET"]]. The first 16 are kept. *)
+(** Distinguishes observers of the same name, such as [["method", "GET"]]. The first 16 are kept. *)
 
 type unit_of_measure = [ `None | `Bytes | `Nanoseconds | `Percent ]
-(** What numbers mean. *)
+(** The unit of a number. *)
 
 val kill : t -> unit
-(** It is not observed any more. Clients keep its last value. *)
+(** Stops observing. Clients keep the last value. *)
 
 val set_period : t -> int -> unit
-(** Milliseconds between its values. One that takes more than a twentieth of the program's time to evaluate is evaluated
-    less often than that, whatever is set. *)
+(** Sets the number of milliseconds between two evaluations. An observer whose evaluation takes more than a twentieth of the
+    program's time is evaluated less often, whatever the period. *)
 
 (**/**)
 
@@ -22,22 +22,22 @@ val set_period : t -> int -> unit
 
 type kind = Point | Time | Int | Float | Bool | Text | Tag | Tree | Table | Counter | Gauge
 
-(* What became of an evaluation: a value was said, or it is to go on with the next tick, or there will be no more. *)
+(* The result of an evaluation: a value was published; the evaluation continues at the next tick; there will be no more. *)
 type outcome = Said | Unfinished | Collected
 
-(* Starts the server, and looks whether threads are there by now. The second does so if nobody did. *)
+(* Starts the server, and checks whether threads exist by now. The second function does so only on its first call. *)
 val prepare : unit -> unit
 val prepare_once : unit -> unit
 val none : t
 val number : t -> int
 val measure : unit_of_measure -> int
 
-(* [asked kind ~labels ~unit ~period name evaluate]: [evaluate] is called at safe points with its observer and the moment at
-   which it should be done. *)
+(* [asked kind ~labels ~unit ~period name evaluate]: [evaluate] is called at safe points with its observer and the deadline
+   for its work. *)
 val asked :
   kind -> ?labels:labels -> ?unit:unit_of_measure -> ?period:int -> string -> (t -> deadline:int -> outcome) -> t
 
-(* The same for what is alive only as long as [key], which is not kept alive. *)
+(* Like [asked], for an observer that ends when [key] is collected; it does not keep [key] alive. *)
 val asked_weakly :
   kind -> ?labels:labels -> ?unit:unit_of_measure -> ?period:int -> string -> key:'a -> ('a -> t -> outcome) -> t
 
@@ -47,6 +47,6 @@ val forget : t -> unit
 external say : t -> kind -> 'a -> unit = "bactrian_say"
 external now : unit -> int = "bactrian_nanos" [@@noalloc]
 
-(* Evaluates what is asked for, now. *)
+(* Evaluates pending observers, or all of them, now. *)
 val answer : unit -> unit
 val answer_all : unit -> unit

@@ -6,7 +6,8 @@ module Point = struct
 end
 
 module Tag = struct
-  (* A value in it is found by what its first fields are, as they are compared with those of copies. *)
+  (* Values are found by hashing their first fields and comparing all fields physically, because [Weak] passes shallow
+     copies to these functions. *)
   module WeakHash = struct
     module Key = struct
       type t = Obj.t
@@ -46,7 +47,7 @@ module Time = struct
 
   let create name = create name
 
-  (* So does the original, whatever its documentation says. *)
+  (* The original does the same, whatever its documentation says. *)
   let stop time = try stop time with Not_started -> ()
 end
 
@@ -85,10 +86,10 @@ let init = Bactrian_observer.prepare
 
 let send_now = Bactrian_clients.show
 
-(* What the original is built from; there is nothing behind these. *)
+(* The original's internals; these do nothing. *)
 let to_send () = ""
 let declare_tags () = ""
 let set_nb_clients (_ : int) = ()
 
-(* As the original, which shows a program's memory if it is linked with it. *)
+(* Like the original, which shows a program's memory as soon as it is linked. *)
 let () = init ()

@@ -1,17 +1,17 @@
-(** The interface of Ocamlviz, so that [module Ocamlviz = Bactrian.Ocamlviz] (and [module Protocol = Bactrian.Protocol])
-    compiles programs that were written for it.
+(** The interface of Ocamlviz. With [module Ocamlviz = Bactrian.Ocamlviz] (and [module Protocol = Bactrian.Protocol]),
+    programs that were written for Ocamlviz compile.
 
-    Programs are shown by Ocamlviz's own clients and by [bactrian live]. What differs: times are on the wall; no signal is
-    used, so that this module and {!Bactrian_ocamlviz_threads} are the same; hash tables are observed on every version of
-    OCaml; an observer that fails silences nobody else. *)
+    Both Ocamlviz's own clients and [bactrian live] can show such programs. Differences from the original: times are wall
+    time; no signal is used, so this module and {!Bactrian_ocamlviz_threads} are the same; hash tables can be observed on
+    every version of OCaml; and an observer that fails does not affect the others. *)
 
 include Bactrian_monitor.Monitor
 
 val yield : unit -> unit
-(** Lets observers be evaluated in code that neither allocates nor waits. *)
+(** A safe point for code that neither allocates nor waits: pending observers are evaluated here. *)
 
 val send_now : unit -> unit
-(** Has what is observed evaluated and sent now. *)
+(** Evaluates all observers and sends their values now. *)
 
 val init : unit -> unit
-(** Starts the server; so does using anything of this module. *)
+(** Starts the server. Using anything else of this module starts it, too. *)

@@ -1,4 +1,4 @@
-(** The same as {!Bactrian_ocamlviz}: there, too, no signal is used. *)
+(** The same as {!Bactrian_ocamlviz}, which does not use signals either. *)
 
 include Bactrian_monitor.Monitor
 

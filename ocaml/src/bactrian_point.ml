@@ -1,6 +1,6 @@
 module Observer = Bactrian_observer
 
-(* In memory that the stubs made: the server's thread reads it. *)
+(* Allocated by the stubs outside the heap, because the server's thread reads it. *)
 type t = { mutable count : int; id : Observer.t; mutable is_shared : bool } [@@warning "-69"]
 
 external make : Observer.kind -> string -> Observer.labels -> int -> t = "bactrian_counter"

@@ -1,27 +1,31 @@
-(** How often the program comes by somewhere.
+(** Counts how often the program reaches a point.
 
-    Counting takes about a nanosecond: nobody is called. No count is lost, also when several domains count. *)
+    Counting takes about a nanosecond and calls no function. No count is lost, even if several domains count. *)
 
 type t
 
 val create : ?labels:Bactrian_observer.labels -> string -> t
+(** A point with this name. *)
+
 val observe : t -> unit
+(** Counts one pass through the point. *)
 
 val count : t -> int
-(** How often it was so far. *)
+(** The number of passes so far. *)
 
 val kill : t -> unit
+(** Stops observing the point. Clients keep its last value. *)
 
-(** {1 Calls of functions} *)
+(** {1 Function calls} *)
 
 val observe_calls : string -> ('a -> 'b) -> 'a -> 'b
 (** [let f = observe_calls "f" f] counts the calls of [f]. *)
 
 val observe_calls2 : string -> ('a -> 'b -> 'c) -> 'a -> 'b -> 'c
-(** The same for a function of two arguments. *)
+(** Like {!observe_calls}, for a function of two arguments. *)
 
 val observe_calls_rec : string -> (('a -> 'b) -> 'a -> 'b) -> 'a -> 'b
-(** [let f = observe_calls_rec "f" (fun f x -> ..)] counts the calls of a recursive function, those by itself too. *)
+(** [let f = observe_calls_rec "f" (fun f x -> ..)] counts all calls of a recursive function, including recursive ones. *)
 
 val observe_calls_rec2 : string -> (('a -> 'b -> 'c) -> 'a -> 'b -> 'c) -> 'a -> 'b -> 'c
-(** The same for a function of two arguments. *)
+(** Like {!observe_calls_rec}, for a function of two arguments. *)

@@ -1,7 +1,8 @@
 /* Counters and stopwatches: memory outside OCaml's heap that the program writes and the server's thread reads.
 
-   A counter looks like a record { mutable count : int; id : int; mutable is_shared : bool } to OCaml, which counts without
-   calling anybody as long as there is one domain. When there are several, each counts in an array of its own. */
+   To OCaml a counter looks like a record { mutable count : int; id : int; mutable is_shared : bool }. As long as
+   there is one domain, OCaml increments the count without calling a function. When there are several, each domain
+   counts in an array of its own. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +11,16 @@
 #include "bactrian_runtime.h"
 
 #define LINE 64
-/* Counters beyond this, and domains, share their memory. */
+/* Counters and domains beyond these limits share their memory. */
 #define COUNTERS 65536
 #define DOMAINS 128
 
 struct counter {
     header_t header;
-    volatile value count; /* what one domain has counted while it was alone */
+    volatile value count; /* counted by a single domain, as long as it was the only one */
     value id;
     volatile value is_shared;
-    /* From here on OCaml does not know it. */
+    /* OCaml does not know what follows. */
     uintnat number;
     struct counter *older;
     char rest_of_line[LINE - 6 * sizeof(value)];
@@ -45,7 +46,7 @@ static uint64_t count_of(const void *cell)
     return count;
 }
 
-/* A new one, for ever. */
+/* Makes a counter, which is never freed. */
 value bactrian_counter(value kind, value name, value labels, value unit)
 {
     struct counter *counter;
@@ -88,7 +89,7 @@ static uint64_t *counts_of_this_domain(int domain)
 }
 #endif
 
-/* There will be several domains. */
+/* Called before there are several domains. */
 value bactrian_share_counters(value unit)
 {
     are_shared = 1;
@@ -97,7 +98,7 @@ value bactrian_share_counters(value unit)
     return Val_unit;
 }
 
-/* Counts where there are several domains. */
+/* Counts if there are several domains. */
 value bactrian_counter_add(value cell, value more)
 {
     struct counter *counter = (struct counter *)((header_t *)cell - 1);
@@ -109,7 +110,7 @@ value bactrian_counter_add(value cell, value more)
 
         if (counts != NULL) {
             counts += counter->number;
-            /* Nobody else writes there. */
+            /* No other thread writes there. */
             __atomic_store_n(counts, *counts + Long_val(more), __ATOMIC_RELAXED);
             return Val_unit;
         }
@@ -124,9 +125,9 @@ value bactrian_counter_get(value cell)
     return Val_long(count_of((header_t *)cell - 1));
 }
 
-/* A stopwatch. Its calls may be nested, or come from several threads; it runs as long as one of them goes on. */
+/* A stopwatch. Calls may be nested, or made by several threads; it runs as long as one of them is active. */
 struct stopwatch {
-    uint64_t version; /* odd while the next three are changed */
+    uint64_t version; /* odd while the next three fields are being changed */
     uint64_t nanos, runs, start;
     int32_t depth;
     uint64_t shown;
@@ -143,7 +144,8 @@ static void end_change(struct stopwatch *watch)
     __atomic_store_n(&watch->version, watch->version + 1, __ATOMIC_RELEASE);
 }
 
-/* Several domains that use one stopwatch without [enter] and [leave] may confuse it; then it is not waited for. */
+/* Several domains that use one stopwatch without [enter] and [leave] may leave it inconsistent, so reading it does
+   not wait forever. */
 static void elapsed_of(void *cell, struct bactrian_elapsed *elapsed)
 {
     struct stopwatch *watch = cell;
@@ -165,7 +167,7 @@ static void elapsed_of(void *cell, struct bactrian_elapsed *elapsed)
 
         nanos += now > start ? now - start : 0;
     }
-    /* Time that was shown is not taken back. */
+    /* Time that was shown is never taken back. */
     watch->shown = nanos > watch->shown ? nanos : watch->shown;
     elapsed->nanos = watch->shown;
     elapsed->runs = runs;
@@ -210,7 +212,7 @@ static void halt(struct stopwatch *watch)
     end_change(watch);
 }
 
-/* Says whether it did not run already. */
+/* Returns whether it was not already running. */
 value bactrian_stopwatch_start(value cell)
 {
     struct stopwatch *watch = Address_val(cell);
@@ -222,7 +224,7 @@ value bactrian_stopwatch_start(value cell)
     return Val_true;
 }
 
-/* Says whether it ran. */
+/* Returns whether it was running. */
 value bactrian_stopwatch_stop(value cell)
 {
     struct stopwatch *watch = Address_val(cell);

@@ -1,4 +1,4 @@
-(** Types of Ocamlviz's module [Protocol], for code that was written for it: [module Protocol = Bactrian.Protocol]. *)
+(** The types of Ocamlviz's module [Protocol], for programs written for it: [module Protocol = Bactrian.Protocol]. *)
 
 type kind =
   | Point
@@ -14,7 +14,7 @@ type kind =
   | Special
   | Klog
 
-(** A tree. Nodes that are one value are shown as one. *)
+(** A tree. Nodes that are the same value in memory are shown as one node. *)
 type variant = Node of string * variant list
 
 type value =

@@ -1,8 +1,8 @@
-/* What differs between OCaml's runtimes, for the other stubs.
+/* Differences between OCaml's runtimes, for the other stubs.
 
-   Some functions here look at blocks without the runtime knowing. That is sound only between two moments at which the
-   runtime may run: whoever calls them allocates nothing in OCaml's heap and does not release the runtime until it has
-   forgotten the addresses. */
+   Some functions here look at blocks without the runtime's knowledge. That is sound only as long as the runtime does
+   not run: callers neither allocate in OCaml's heap nor release the runtime lock until they no longer need the
+   addresses. */
 
 #ifndef BACTRIAN_RUNTIME_H
 #define BACTRIAN_RUNTIME_H
@@ -33,14 +33,14 @@
 extern value caml_ephe_set_key(value ephemeron, value position, value key);
 extern value caml_ephe_unset_key(value ephemeron, value position);
 
-/* Whether this is the child of a fork: there, nothing is observed, and no lock may be waited for. */
+/* Whether this process is the child of a fork. There nothing is observed, and waiting for a lock is forbidden. */
 extern int bactrian_is_child;
 
-/* An address outside OCaml's heap, as an integer of OCaml. */
+/* An address outside OCaml's heap, encoded as an OCaml integer. */
 #define Address_val(v) ((void *)((v) & ~(value)1))
 #define Val_address(p) ((value)(p) | 1)
 
-/* Whether a block is one that traversals may look into. OCaml 4 allows pointers to anything. */
+/* Whether traversals may scan a block. OCaml 4 allows pointers to arbitrary memory. */
 static inline int is_in_heap(value block)
 {
 #if OCAML_VERSION >= 50000
@@ -50,7 +50,7 @@ static inline int is_in_heap(value block)
 #endif
 }
 
-/* The same, with what the compiler put into the program. */
+/* The same, but including static data of the program. */
 static inline int is_value(value block)
 {
 #if OCAML_VERSION >= 50000
@@ -60,8 +60,8 @@ static inline int is_value(value block)
 #endif
 }
 
-/* The key of an ephemeron, or 0. Unlike Weak.get this does not keep it alive: the collector would otherwise find anew in
-   each of its cycles that somebody is interested in it. */
+/* The key of an ephemeron, or 0. Unlike Weak.get this does not keep the key alive; otherwise the collector would find
+   it in use in each of its cycles. */
 static inline value peek_key(value ephemeron, mlsize_t position)
 {
     value key = ((volatile value *)ephemeron)[CAML_EPHE_FIRST_KEY + position];
@@ -73,7 +73,7 @@ static inline value peek_key(value ephemeron, mlsize_t position)
         return key;
     if (Tag_val(block) == Infix_tag)
         block -= Infix_offset_val(block);
-    /* It is dead already, but the collector has not come to this ephemeron yet. */
+    /* It is already dead, but the collector has not cleaned this ephemeron yet. */
 #if OCAML_VERSION >= 50000
     if (caml_gc_phase == Phase_sweep_ephe && is_unmarked(block))
         return 0;
@@ -84,7 +84,7 @@ static inline value peek_key(value ephemeron, mlsize_t position)
     return key;
 }
 
-/* Whether taking this key out of its ephemeron would save it from a collection that may be about to end its life. */
+/* Whether reading this key from its ephemeron would save it from the current collection. */
 static inline int is_undecided(value key)
 {
     if (Is_young(key) || !is_value(key))
@@ -98,7 +98,7 @@ static inline int is_undecided(value key)
 #endif
 }
 
-/* How often all of the heap was collected, and how often blocks were moved. */
+/* How many major collections were completed, and how often blocks were moved. */
 static inline uintnat collections_so_far(void)
 {
 #if OCAML_VERSION >= 50000
@@ -125,17 +125,17 @@ static inline struct bactrian_text text_of(value string)
     return text;
 }
 
-/* Labels beyond 16 are left out. */
+/* Labels beyond the 16th are dropped. */
 #define MOST_PARTS 32
 
-/* Fills [description] with what OCaml says about an observer; [labels] is a list of pairs. It is valid until the runtime
-   runs. */
+/* Fills [description] with an observer's description from OCaml; [labels] is a list of pairs. It is valid until the
+   runtime runs. */
 void bactrian_describe(struct bactrian_name *description, struct bactrian_text *parts, value name, value labels, int unit,
                        uint32_t period);
 
-/* Observes the runtime itself. */
+/* Declares observers of the runtime itself. */
 void bactrian_declare_numbers(void);
-/* Says this number of the runtime, if it is one. */
+/* Publishes the value of this observer, if it is one of the runtime. */
 int bactrian_say_number(uint32_t id);
 
 #endif

@@ -1,16 +1,16 @@
-/* How values that need OCaml are got from a program that does something else.
+/* How the server obtains values that need OCaml from a program that is busy.
 
-   The server's thread never touches OCaml's heap. When it wants such a value it calls [ask]. That makes the runtime
-   believe that a signal has arrived, as the tick thread of OCaml 4's threads does, so that a function of ours is called
-   at the program's next safe point: an allocation, a poll, the end of a system call. No signal is sent, so no system call
-   is interrupted and no handler of the system's is needed: the number is one that the program does not use, the table of
-   the runtime has our function for it, and what the system does with such a signal stays as it was.
+   The server's thread never touches OCaml's heap. When it needs such a value it calls [ask]. That makes the runtime
+   believe that a signal has arrived, as the tick thread of OCaml 4's threads library does, so that a function of ours
+   is called at the program's next safe point: an allocation, a poll, the end of a system call. No signal is sent, so
+   no system call is interrupted and no signal handler is installed: we use a signal number that the program does not
+   use, the runtime's table has our function for it, and the kernel's disposition of that signal is unchanged.
 
-   A program that waits does not come to a safe point. If it is linked with OCaml's threads, a thread of ours takes the
-   runtime's lock then, as any thread of the program's would.
+   A program that waits does not reach a safe point. If it is linked with OCaml's threads library, a thread of ours
+   then takes the runtime lock, as any thread of the program could.
 
-   While we evaluate, signals of the program wait: an exception that a handler of the program raises is meant for the
-   program, and not for an observer that happens to be evaluated. */
+   While we evaluate, signals are blocked: an exception raised by one of the program's signal handlers is meant for
+   the program, and not for an observer that happens to be evaluated. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,13 +26,13 @@ int bactrian_is_child;
 
 extern value caml_install_signal_handler(value signal, value action);
 
-/* In the library of threads; null in programs without it. */
+/* Defined by the threads library; null in programs without it. */
 extern int caml_c_thread_register(void) __attribute__((weak));
 
-/* How long a program may take to come to a safe point before it is believed to wait: nanoseconds. */
+/* How long a program may take to reach a safe point before it is assumed to wait, in nanoseconds. */
 #define PATIENCE 2000000
 
-/* The signal that never comes; 0 if there is none. */
+/* The signal that never arrives; 0 if there is none. */
 static int number;
 static int is_evaluating;
 static int has_threads;
@@ -49,8 +49,8 @@ static int is_unused(int signal)
     return sigaction(signal, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL;
 }
 
-/* Puts our function into the runtime's table. The program may take any number for itself later, so that this is called
-   again if ours was taken. */
+/* Registers our function in the runtime's table. The program may later use any signal number itself, so this is
+   called again if ours was taken. */
 static void take_number(void)
 {
     CAMLparam0();
@@ -74,7 +74,7 @@ static void take_number(void)
 
 static void rearm(void)
 {
-    /* What came in while its signal was blocked is not forgotten, but the runtime does not look for it by itself. */
+    /* Signals that arrived while they were blocked are not lost, but the runtime does not look for them by itself. */
 #if OCAML_VERSION >= 50000
     if (caml_check_pending_signals())
         caml_set_action_pending(Caml_state);
@@ -87,11 +87,11 @@ static int (*thread_register(void))(void)
 {
     if (caml_c_thread_register != NULL)
         return caml_c_thread_register;
-    /* In bytecode the library may have been loaded after this one. */
+    /* In bytecode the threads library may have been loaded after this one. */
     return (int (*)(void))dlsym(RTLD_DEFAULT, "caml_c_thread_register");
 }
 
-/* Answers for a program that waits. */
+/* Evaluates on behalf of a program that waits. */
 static void *wait_beside(void *unused)
 {
     int (*enter)(void) = thread_register();
@@ -137,7 +137,7 @@ static void ask(void)
         pthread_t thread;
 
         has_waiter = 1;
-        /* Of this thread it has that all signals are blocked. */
+        /* It inherits from this thread that all signals are blocked. */
         if (pthread_create(&thread, NULL, wait_beside, NULL) == 0)
             pthread_detach(thread);
     }
@@ -150,7 +150,7 @@ static void in_child(void)
     bactrian_is_child = 1;
 }
 
-/* Prepares all that is above, and starts the server. Later calls look whether something has changed. */
+/* Prepares all of the above, and starts the server. Later calls check whether something has changed. */
 value bactrian_prepare(value unit)
 {
     static int is_prepared;
@@ -175,7 +175,7 @@ value bactrian_prepare(value unit)
 
 static sigset_t program_signals;
 
-/* Begins to evaluate, unless that is going on already, in this thread or another. */
+/* Begins an evaluation, unless one is already in progress, in this thread or another. */
 value bactrian_begin(value unit)
 {
     static const int of_the_instruction[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
@@ -219,7 +219,7 @@ value bactrian_again(value id)
     return Val_unit;
 }
 
-/* Lets the runtime do what is pending: for code that computes without ever coming to a safe point. */
+/* Lets the runtime process pending actions, for code that computes without reaching a safe point. */
 value bactrian_yield(value unit)
 {
     bactrian_prepare(unit);
@@ -245,7 +245,8 @@ value bactrian_clients(value unit)
     return Val_int(bactrian_is_child ? 0 : bactrian_observe_clients());
 }
 
-/* Others go on while this waits: the server's thread may have asked one of them. Handlers of signals are called after it. */
+/* Releases the runtime lock while it waits, because the server's thread may have asked another thread. Signal
+   handlers run afterwards. */
 value bactrian_show(value unit)
 {
     if (!bactrian_is_child) {

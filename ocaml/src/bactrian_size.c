@@ -1,32 +1,33 @@
-/* How many marked values are alive, and how much memory they hold: what Obj.reachable_words says of all of them together,
-   but in slices, so that the program stands still for a moment only.
+/* How many marked values are alive, and how much memory is reachable from them: what Obj.reachable_words returns for
+   all of them together, but computed in slices, so that the program is paused only briefly.
 
-   The traversal. A slice runs from one safe point of the program to no other, so that while it runs no block moves or
-   dies. What is left to do is a stack of (block, next field); between slices it lies in ephemerons, so that a block that
-   the program drops meanwhile dies as if we were not there, and the collector does with their addresses what it must. The
-   stack at work is an array here; when it is full, the ephemeron of its lower half is put aside, which OCaml does.
-   A block's last field takes the place of its block, so that a list of any length needs one place.
+   The traversal. There is no safe point within a slice, so no block moves or dies while it runs. The work left to do
+   is a stack of (block, next field). Between slices the blocks are in ephemerons, so that a block that the program
+   drops meanwhile dies as usual, and the collector updates their addresses. During a slice the stack is an array;
+   when it is full, the ephemeron of its lower half is put aside, which is done in OCaml. When a block's last field is
+   visited, the field's block replaces it on the stack, so that a list of any length needs one entry.
 
-   What was seen. One bit for each word of the heap, in pages that are made when they are needed. Bits are of addresses, so
-   that a compaction makes the traversal begin again. Young blocks have no address to speak of: they wait until a minor
-   collection has moved them. A block that dies during the traversal may leave its address to a new one, which then is not
+   The marks. There is one bit for each word of the heap, in pages that are allocated on demand. Bits belong to
+   addresses, so a compaction restarts the traversal. Young blocks have no stable address: they wait until a minor
+   collection has moved them. If a block dies during the traversal, a new one may get its address, and is then not
    counted this time.
 
-   What is mutated during the traversal is counted as it was when we came by. */
+   Data that is mutated during the traversal is counted as it was when it was visited. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "bactrian_runtime.h"
 
-/* Places of an ephemeron; the stack has twice as many. OCaml makes the ephemerons and knows this number. */
+/* The number of keys in an ephemeron; the stack has twice as many entries. OCaml makes the ephemerons and relies on
+   this number. */
 #define PLACES 1024
-/* Words of the heap that a page is for, and its length in bytes. */
+/* The size of the address range that a page covers, as a power of two, and the size of the page in bytes. */
 #define PAGE_SHIFT 18
 #define PAGE_BYTES ((1 << PAGE_SHIFT) / sizeof(value) / 8)
 
 struct page {
-    uintnat number; /* of the part of the address space, plus one; 0: none */
+    uintnat number; /* number of the address range plus one; 0 if the entry is free */
     unsigned char *bits;
 };
 
@@ -45,11 +46,11 @@ struct traversal {
     struct pages seen, counted;
     uint64_t words, count;
     uintnat compactions;
-    /* Fields that go with the blocks in the two ephemerons of the stack, and in those that were put aside. */
+    /* The next fields of the blocks in the two ephemerons of the stack, and in those that were put aside. */
     size_t depth, aside;
     mlsize_t fields[2 * PLACES], *fields_aside;
     struct place stack[2 * PLACES];
-    /* Young blocks that wait; the first [ready] of them are not young any more. */
+    /* Young blocks that wait; the first [ready] of them are no longer young. */
     size_t young, ready;
     size_t next_root;
     int has_no_memory;
@@ -88,7 +89,7 @@ static int make_room(struct pages *pages)
     return 1;
 }
 
-/* Sets the bit of a block. Says whether it was not set. */
+/* Sets the bit of a block. Returns whether it was clear. */
 static int add(struct traversal *traversal, struct pages *pages, value block)
 {
     uintnat number = ((uintnat)block >> PAGE_SHIFT) + 1;
@@ -142,7 +143,7 @@ value bactrian_traversal_free(value address)
     return Val_unit;
 }
 
-/* Counts a block that was not seen, and puts it on the stack if there is something in it. */
+/* Counts a block that was not visited before, and pushes it if it has fields to scan. */
 static size_t visit(struct traversal *traversal, value young, value block, size_t depth)
 {
     header_t header;
@@ -151,7 +152,7 @@ static size_t visit(struct traversal *traversal, value young, value block, size_
     if (!is_in_heap(block))
         return depth;
     if (Is_young(block)) {
-        /* The caller sees to it that there is a place. */
+        /* The caller ensures that there is room. */
         caml_ephe_set_key(young, Val_long(traversal->young++), block);
         return depth;
     }
@@ -169,8 +170,8 @@ static size_t visit(struct traversal *traversal, value young, value block, size_
     return depth + 1;
 }
 
-/* What a slice ended with: the time, a stack that is to be put aside or taken back, young blocks that wait, no more
-   roots, a compaction, no memory. OCaml knows these numbers. */
+/* Why a slice ended: out of time, a stack to put aside or to take back, young blocks that wait, no more roots, a
+   compaction, out of memory. OCaml relies on these numbers. */
 enum { LATE, FULL, REFILL, YOUNG, ROOTS, MOVED, NO_MEMORY };
 
 static value leave(struct traversal *traversal, value lower, value upper, size_t depth, int why)
@@ -183,7 +184,7 @@ static value leave(struct traversal *traversal, value lower, value upper, size_t
     return Val_int(traversal->has_no_memory ? NO_MEMORY : why);
 }
 
-/* The lower half is put aside, and the upper becomes the lower. */
+/* Puts the lower half of the stack aside; the upper half becomes the lower one. */
 static int put_aside(struct traversal *traversal)
 {
     size_t half = PLACES * sizeof(mlsize_t);
@@ -205,7 +206,7 @@ static int take_back(struct traversal *traversal)
     return REFILL;
 }
 
-/* One that waited; the last takes its place. */
+/* Takes a block that waited; the last one fills its place. */
 static value take_ready(struct traversal *traversal, value young)
 {
     size_t place = --traversal->ready, last = --traversal->young;
@@ -218,7 +219,7 @@ static value take_ready(struct traversal *traversal, value young)
     return block;
 }
 
-/* Looks at the next fields of the block on top, up to the first that points to something. */
+/* Scans the next fields of the topmost block, up to the first that points to something. */
 static size_t step(struct traversal *traversal, value young, size_t depth)
 {
     struct place *stack = traversal->stack;
@@ -243,9 +244,9 @@ static size_t step(struct traversal *traversal, value young, size_t depth)
     return depth;
 }
 
-/* Goes on until [deadline]. [roots] has [roots_count] marked values; of those that are in it twice, one is taken out.
-   [lower] and [upper] are the stack, [young] what waits for a minor collection; [collected] is 1 if there was one since
-   the last slice, and 2 if what is young is to be passed over. */
+/* Continues until [deadline]. [roots] holds [roots_count] marked values; if a value occurs twice, one of the two is
+   removed. [lower] and [upper] are the stack, and [young] are the blocks that wait for a minor collection.
+   [collected] is 1 if there was one since the last slice, and 2 if young blocks are to be ignored. */
 value bactrian_traverse(value address, value roots, value roots_count, value lower, value upper, value young,
                         value with_size, value collected, value deadline)
 {
@@ -270,7 +271,7 @@ value bactrian_traverse(value address, value roots, value roots_count, value low
     for (size_t steps = 1;; steps++) {
         if (steps % 128 == 0 && bactrian_observe_now() > until)
             return leave(traversal, lower, upper, depth, LATE);
-        /* A step adds two places at most, and one young block. */
+        /* A step pushes at most two entries, and adds at most one young block. */
         if (depth + 2 > 2 * PLACES) {
             value why = leave(traversal, lower, upper, depth, FULL);
 
@@ -337,7 +338,7 @@ value bactrian_traversal_words(value address)
     return Val_long(((struct traversal *)Address_val(address))->words);
 }
 
-/* Moves what is alive in [from] to free places of [to], both with [PLACES]. Says how many stay in [from]. */
+/* Moves live marks from [from] to free keys of [to]; both have [PLACES] keys. Returns how many remain in [from]. */
 value bactrian_merge_marks(value from, value to)
 {
     size_t free_place = 0, left = 0;

@@ -1,19 +1,19 @@
-/* The one call from OCaml into Bactrian's agent, if it is in the process. */
+/* The only call from OCaml into Bactrian's agent, if the agent is in the process. */
 
 #include <string.h>
 #include <caml/alloc.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
 
-/* Exported by the agent; null where there is none. Gives null if no snapshots are wanted, nothing if one was taken, and
-   why not otherwise. */
+/* Exported by the agent; null without it. Returns null if no snapshots are wanted, the empty string if one was taken,
+   and otherwise the reason why not. */
 extern const char *bactrian_take_snapshot(const char *name) __attribute__((weak));
 
 value bactrian_snapshot(value name)
 {
     CAMLparam1(name);
     CAMLlocal2(skipped, why);
-    /* Domains are brought to a halt for a snapshot, and before that a collection may move the string. */
+    /* All domains stop for a snapshot, and before that a collection may move the string. */
     char copy[256];
     const char *said;
 

@@ -1,18 +1,18 @@
 module Observer = Bactrian_observer
 module Keys = Obj.Ephemeron
 
-(* Marked values are in ephemerons of so many places, one after the other. The stubs know the number. *)
+(* Marked values are the keys of ephemerons with this many keys each. The stubs rely on the number. *)
 let places = 1024
 
 type chunk = {
   keys : Keys.t;
-  taken : int Atomic.t; (* places; more than there are if it is full *)
-  written : int Atomic.t; (* of those that were taken, and by now have a value *)
+  taken : int Atomic.t; (* the number of keys taken; greater than [places] if the chunk is full *)
+  written : int Atomic.t; (* how many of the taken keys have been set *)
 }
 
 type traversal
 
-(* What is left of finding the size: chunks that were not looked at, and the traversal's stack. *)
+(* The rest of a size computation: the chunks still to visit, and the traversal's stack. *)
 type pass = {
   traversal : traversal;
   mutable chunks : chunk list;
@@ -28,8 +28,8 @@ type t = {
   count : bool;
   measure : (((Obj.t -> unit) -> unit) -> int) option;
   current : chunk Atomic.t;
-  filled : chunk list Atomic.t; (* since somebody had [busy] last *)
-  busy : bool Atomic.t; (* whoever set it has what follows to himself, and may be interrupted: nobody waits for it *)
+  filled : chunk list Atomic.t; (* full chunks, since [busy] was last held *)
+  busy : bool Atomic.t; (* a lock for what follows. Its holder may be interrupted, so nobody waits for it *)
   mutable chunks : chunk list;
   mutable tidied : chunk list;
   mutable pass : pass option;
@@ -40,7 +40,7 @@ type t = {
 external make_traversal : unit -> traversal = "bactrian_traversal"
 external free_traversal : traversal -> unit = "bactrian_traversal_free"
 
-(* Made by the stubs, which know these two. *)
+(* Made by the stubs, which rely on the order of these two types. *)
 type stop = Late | Full | Refill | Young | Roots | Moved | No_memory [@@warning "-37"]
 type collected = Nothing | Minor | Give_up_young
 
@@ -69,7 +69,7 @@ let rec push cell chunk =
   let chunks = Atomic.get cell in
   if not (Atomic.compare_and_set cell chunks (chunk :: chunks)) then push cell chunk
 
-(* Does something that only one may do at a time, unless somebody is at it. *)
+(* Runs [f] with [busy] held; returns [otherwise] if another thread holds it. *)
 let alone tag ~otherwise f =
   if not (Atomic.compare_and_set tag.busy false true) then otherwise
   else
@@ -80,8 +80,9 @@ let alone tag ~otherwise f =
     | result -> Atomic.set tag.busy false; result
     | exception error -> Atomic.set tag.busy false; raise error
 
-(* Marks that are dead leave room: each time a chunk is full, two others are put together with one more, if they fit. So the
-   number of chunks follows that of values that are alive, and nobody has to wait for a tidying of all. *)
+(* Dead marks leave free keys: whenever a chunk is full, each of two other chunks is merged into the one before it, if
+   its marks fit. So the number of chunks follows the number of live values, and nobody has to wait for a complete
+   clean-up. *)
 let tidy tag =
   for _ = 1 to 2 do
     if tag.chunks = [] then begin
@@ -117,7 +118,7 @@ let mark tag value =
   if Obj.is_block block && not tag.is_killed then add tag block;
   value
 
-(* So long is a slice, in nanoseconds. *)
+(* The duration of a slice in nanoseconds. *)
 let slice = 2_000_000
 let longest_slice = ref 0
 let most_minor_collections = 16
@@ -168,7 +169,7 @@ let rec go_on tag (pass : pass) collected ~until =
 
 and go_on_with_young tag (pass : pass) ~until =
   pass.minor_collections <- pass.minor_collections + 1;
-  (* Other domains make new ones all the time. *)
+  (* Other domains allocate young blocks all the time, so the attempts are limited. *)
   if pass.minor_collections > most_minor_collections then go_on tag pass Give_up_young ~until
   else begin
     Gc.minor ();

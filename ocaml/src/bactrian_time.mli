@@ -1,4 +1,4 @@
-(** Stopwatches: how long the program was in some part of itself, on the wall. *)
+(** Stopwatches: the wall time that the program spends in some part of itself. *)
 
 type t
 
@@ -6,30 +6,33 @@ exception Already_started
 exception Not_started
 
 val create : ?labels:Bactrian_observer.labels -> string -> t
+(** A stopwatch with this name, not running. *)
 
 val start : t -> unit
-(** @raise Already_started if it runs. *)
+(** Starts the stopwatch.
+    @raise Already_started if it is running. *)
 
 val stop : t -> unit
-(** May be somewhere else than [start].
-    @raise Not_started if it does not run. *)
+(** Stops the stopwatch. This may be in another place than [start].
+    @raise Not_started if it is not running. *)
 
 val kill : t -> unit
+(** Stops observing the stopwatch. Clients keep its last value. *)
 
 val time : string -> ('a -> 'b) -> 'a -> 'b
-(** [time name f x] is [f x], and its time is added to the stopwatch of this name, also if it raises an exception. Calls may
-    be nested, or made by several threads: what is shown is the time during which at least one goes on. *)
+(** [time name f x] is [f x]. It adds the duration to the stopwatch with this name, even if [f] raises an exception. Calls may
+    be nested, or made by several threads: the stopwatch shows the time during which at least one call is active. *)
 
 val elapsed_time : unit -> float
 (** Seconds since the program's start. *)
 
-(** {1 Of calls that may be nested} *)
+(** {1 Nested calls} *)
 
 val enter : t -> unit
-(** Begins a call; the stopwatch runs until each has ended. Not to be mixed with [start] and [stop]. *)
+(** Begins a call; the stopwatch runs until all calls have ended. Do not mix this with [start] and [stop]. *)
 
 val leave : t -> unit
-(** Ends one. *)
+(** Ends a call. *)
 
 val leave_and_raise : t -> exn -> 'a
-(** Ends one that is left by this exception, which goes on. *)
+(** Ends a call because of this exception, which is raised again with its backtrace. *)

@@ -2,7 +2,7 @@ module Observer = Bactrian_observer
 
 type graph = { node : string; mutable children : graph list }
 
-(* Both types of nodes are a text and a list of nodes in memory. *)
+(* In memory, nodes of both types are a string and a list of nodes. *)
 external say_tree : Observer.t -> Bactrian_protocol.variant -> unit = "bactrian_say_tree"
 external say_graph : Observer.t -> graph -> unit = "bactrian_say_tree"
 

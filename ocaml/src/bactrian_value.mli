@@ -1,8 +1,10 @@
-(** Values of the program, got by calling a function or looking into a reference when somebody wants to see them.
+(** Values of the program, obtained on demand by calling a function or reading a reference.
 
-    Functions are called at safe points of the program: where it allocates, polls or ends a system call, as handlers of
-    signals are. They should be quick. An exception is shown as the failure of that observer. With [weak] a function is
-    observed as long as something else keeps it alive; references always are. [period] is in milliseconds. *)
+    Functions are called at safe points of the program, like signal handlers: where it allocates, polls or returns from a
+    system call. They should be fast. An exception is shown as a failure of that observer only.
+
+    A reference is not kept alive by being observed; nor is a function with [~weak:true]. Their observation ends when they
+    are collected. [period] is in milliseconds. *)
 
 type 'a observed =
   ?labels:Bactrian_observer.labels ->
@@ -12,6 +14,7 @@ type 'a observed =
   string ->
   (unit -> 'a) ->
   Bactrian_observer.t
+(** Observes the result of a function under a name. *)
 
 val int : int observed
 val float : float observed
@@ -25,6 +28,7 @@ type 'a observed_ref =
   string ->
   'a ref ->
   Bactrian_observer.t
+(** Observes the contents of a reference under a name. *)
 
 val int_ref : int observed_ref
 val float_ref : float observed_ref

@@ -1,5 +1,5 @@
-/* Observers whose values are those of the program: declaring them, and saying what they are. What can be read without
-   calling OCaml is read here, because what OCaml has in its hands is kept alive by that. */
+/* Observers of the program's values: declaring them and publishing their values. Whatever can be read without calling
+   OCaml is read here, because a reference from OCaml code would keep the value alive. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ value bactrian_set_period(value id, value period)
     return Val_unit;
 }
 
-/* Says a value of this kind. */
+/* Publishes a value of this kind. */
 value bactrian_say(value id, value kind, value what)
 {
     if (bactrian_is_child)
@@ -100,7 +100,7 @@ static void fail(value id, const char *why)
     bactrian_observe_failed(Long_val(id), text);
 }
 
-/* What becomes of an observer that is weak. */
+/* Results of evaluating a weak observer. */
 enum { SAID, UNFINISHED, COLLECTED };
 
 static value collected(value id)
@@ -109,7 +109,7 @@ static value collected(value id)
     return Val_int(COLLECTED);
 }
 
-/* Says what is in the reference that is the key of [ephemeron]. */
+/* Publishes the contents of the reference that is the key of [ephemeron]. */
 value bactrian_say_ref(value id, value kind, value ephemeron)
 {
     value ref;
@@ -123,8 +123,8 @@ value bactrian_say_ref(value id, value kind, value ephemeron)
     return Val_int(SAID);
 }
 
-/* Whether the key of an ephemeron is alive and may be taken out. It is taken out of the collector's hands no more than in
-   every other of its cycles, or it would never be collected. [last] is the cycle in which that was done last. */
+/* Whether the key of an ephemeron is alive and may be read as an OCaml value. That is allowed only in every other
+   major cycle, because the key would otherwise never be collected. [last] is the cycle in which it was last read. */
 value bactrian_may_take(value ephemeron, value last)
 {
     value key = peek_key(ephemeron, 0);
@@ -148,17 +148,17 @@ value bactrian_collected(value id)
     return Val_unit;
 }
 
-/* Hash tables. A table of the standard library is a record of its size, its buckets, a seed and the number of buckets it
-   began with; a bucket is a chain of blocks with a key, its value, and the next block. All of that is checked on the
-   way, since the type does not say that the value is a table. */
+/* Hash tables. A table of the standard library is a record of its size, its buckets, a seed and its initial number of
+   buckets. A bucket is a chain of blocks with a key, its value and the next block. The walk checks all of that,
+   because the type does not guarantee that the value is a table. */
 
 struct walk {
-    mlsize_t next, buckets; /* bucket by bucket; a table that is resized begins again */
+    mlsize_t next, buckets; /* the walk visits one bucket after the other; if the table is resized, it begins again */
     uint64_t bindings, empty, longest;
     int attempts;
 };
 
-/* So often a walk that came upon a table in the middle of a resize is begun again. */
+/* How often a walk that meets a table in the middle of a resize begins again. */
 #define MOST_ATTEMPTS 10
 
 value bactrian_table_walk(value unit)
@@ -185,7 +185,7 @@ static int is_table(value v)
     return Is_block(buckets) && is_value(buckets) && Tag_val(buckets) == 0;
 }
 
-/* Says the statistics of the table that is the key of [ephemeron], or walks through it until [deadline]. */
+/* Publishes the statistics of the table that is the key of [ephemeron], or walks it until [deadline]. */
 value bactrian_say_table(value id, value ephemeron, value walk_address, value deadline)
 {
     static const char *const other = "this is not a hash table of the standard library";
@@ -228,7 +228,7 @@ value bactrian_say_table(value id, value ephemeron, value walk_address, value de
             return Val_int(UNFINISHED);
     }
     walk->next = 0;
-    /* A table that is being resized has new buckets before its bindings are in them. */
+    /* A table that is being resized has its new buckets before its bindings are in them. */
     if (walk->bindings < Long_val(Field(table, 0)) / 8 * 7 && walk->attempts++ < MOST_ATTEMPTS)
         return Val_int(UNFINISHED);
     walk->attempts = 0;
@@ -236,13 +236,13 @@ value bactrian_say_table(value id, value ephemeron, value walk_address, value de
     return Val_int(SAID);
 }
 
-/* Trees: nodes are records of a text and a list of children. Nodes that are one block are one node, so that sharing and
-   cycles are seen. */
+/* Trees: nodes are records of a string and a list of children. Nodes that are the same block are one node, so that
+   sharing and cycles are visible. */
 
 #define MOST_NODES 65000
 
 struct seen {
-    value node; /* 0: free */
+    value node; /* 0 if the entry is free */
     uint32_t number;
 };
 
@@ -289,7 +289,7 @@ value bactrian_say_tree(value id, value root)
         for (; Is_block(children); children = Field(children, 1)) {
             uint32_t child = number_of(seen, room - 1, Field(children, 0), queue, &count);
 
-            /* A list may be a cycle, too. */
+            /* A list may be cyclic, too. */
             if (child == UINT32_MAX || edges++ == MOST_NODES) {
                 is_too_large = 1;
                 break;

@@ -1,4 +1,4 @@
-/* Gauges, histograms and spans: all is done by the Rust library, in memory of its own. */
+/* Gauges, histograms and spans: the Rust library implements them, in memory of its own. */
 
 #include "bactrian_runtime.h"
 
@@ -72,7 +72,7 @@ value bactrian_gauge_get(value gauge)
     return caml_copy_double(bactrian_gauge_get_unboxed(gauge));
 }
 
-/* What is less than nothing is nothing. */
+/* Negative numbers count as 0. */
 value bactrian_histogram_record(value histogram, value number)
 {
     if (Address_val(histogram) != NULL)

@@ -6,13 +6,13 @@ type t = {
   ordered : (string, unit) Hashtbl.t;
   aliases : (string, Path.t) Hashtbl.t;
   mutable groups : (expression * (expression list * Ident.t list)) list;
-  mutable inner : expression list; (* functions that are one with the function around them *)
+  mutable inner : expression list; (* functions that are compiled as one with the function around them *)
 }
 
 let of_unit unit =
   { unit; locals = Hashtbl.create 100; ordered = Hashtbl.create 100; aliases = Hashtbl.create 10; groups = []; inner = [] }
 
-(* Names are unique by the number in them, by which they are ordered, too. *)
+(* Unique names contain a number, which also determines their order. *)
 let key id = Ident.unique_toplevel_name id
 let local t id type_ = Hashtbl.replace t.locals (key id) (Ident.name id, type_)
 let is_function e = match e.exp_desc with Texp_function _ -> true | _ -> false
@@ -20,7 +20,7 @@ let is_function e = match e.exp_desc with Texp_function _ -> true | _ -> false
 let keep t id = Hashtbl.replace t.ordered (key id) ()
 let parameters t desc = List.iter (keep t) (Compat.named_parameters desc)
 
-(* What is bound below a constructor or a record is a field of its own. *)
+(* Variables bound below a constructor or a record are fields of their own. *)
 let rec parts : type k. t -> k general_pattern -> unit =
  fun t p ->
   match p.pat_desc with
@@ -30,7 +30,7 @@ let rec parts : type k. t -> k general_pattern -> unit =
 
 let binding t vb =
   match (vb.vb_pat.pat_desc, vb.vb_expr.exp_desc) with
-  (* It is the other one from then on. *)
+  (* The name is an alias of the other variable. *)
   | Tpat_var _, Texp_ident ((Pident _ as p), _, _) -> List.iter (fun (id, _) -> Hashtbl.replace t.aliases (key id) p) (Compat.bound vb.vb_pat)
   | Tpat_var _, _ -> List.iter (fun (id, _) -> keep t id) (Compat.bound vb.vb_pat)
   | _ -> parts t vb.vb_pat
@@ -61,7 +61,7 @@ let free t bodies =
     | Texp_ident (p, _, _) -> path p
     | Texp_construct (_, { cstr_tag = Cstr_extension (p, _); _ }, _) -> path p
     | Texp_letop { let_; ands; _ } -> List.iter (fun op -> path op.bop_op_path) (let_ :: ands)
-    (* What these need besides is the compiler's business. *)
+    (* What else these capture is known only to the compiler. *)
     | Texp_object _ | Texp_new _ | Texp_instvar _ | Texp_setinstvar _ | Texp_override _ | Texp_send _ -> raise Unknown
     | _ -> ());
     Tast_iterator.default_iterator.expr self e

@@ -1,5 +1,5 @@
-(* What differs between compilers. A line that ends with a comment of versions is there for those only: build.sh
-   drops the others. *)
+(* Differences between compilers. A line that ends with a comment listing versions is only for these versions:
+   build.sh drops the others. *)
 
 open Types
 
@@ -27,7 +27,8 @@ let kind decl =
   | Type_open -> Open
   | Type_external _ -> Abstract (*! 5.5 *)
 
-(* A row's cases with the types their arguments may have, all equal in the end; and whether there are no others. *)
+(* The cases of a row with the possible types of their arguments, which are all equal in the end; and whether there
+   are no other cases. *)
 let row row =
   let row = Btype.row_repr row in (*! 4.11 4.12 4.13 *)
   let fields = row.row_fields and is_closed = row.row_closed in (*! 4.11 4.12 4.13 *)
@@ -46,7 +47,7 @@ let row row =
 let method_is_present kind = Btype.field_kind_repr kind = Fpresent (*! 4.11 4.12 4.13 *)
 let method_is_present kind = field_kind_repr kind = Fpublic (*! 4.14 5.0 5.1 5.2 5.3 5.4 5.5 *)
 
-(* The signature of a packed module, and its equations: the parts of a type's name, and what it is. *)
+(* The signature of a first-class module with its equations: the components of a type's name, and its definition. *)
 let package = function
   | Tpackage (path, names, types) -> Some (path, List.map2 (fun id ty -> (Longident.flatten id, ty)) names types) (*! 4.11 4.12 *)
   | Tpackage (path, equations) -> Some (path, List.map (fun (id, ty) -> (Longident.flatten id, ty)) equations) (*! 4.13 4.14 5.0 5.1 5.2 5.3 *)
@@ -54,7 +55,7 @@ let package = function
   | Tpackage { pack_path; pack_constraints } -> Some (pack_path, pack_constraints) (*! 5.5 *)
   | _ -> None
 
-(* The digest by which a .cmt names its source. *)
+(* The digest by which a .cmt refers to its source. *)
 let source_digest = Digest.file (*! 4.11 4.12 4.13 4.14 5.0 5.1 5.2 5.3 5.4 *)
 let source_digest = Digest.BLAKE128.file (*! 5.5 *)
 
@@ -85,8 +86,8 @@ let local = function
   | Typedtree.Texp_struct_item ({ str_desc = Tstr_open o; _ }, _) -> Some (Opened o) (*! 5.5 *)
   | _ -> None
 
-(* The type or else the extension constructor in which a record is written. Before 5.1, these have paths as if in a
-   module. *)
+(* The type or extension constructor that defines an inline record. Before 5.1, inline records have paths as if they
+   were in a module. *)
 let inlined = function
   | Path.Pextra_ty (path, Path.Pcstr_ty name) -> Some (path, Some name) (*! 5.1 5.2 5.3 5.4 5.5 *)
   | Path.Pextra_ty (path, Path.Pext_ty) -> Some (path, None) (*! 5.1 5.2 5.3 5.4 5.5 *)
@@ -97,7 +98,7 @@ let bound pattern =
   let variable (id, _, ty, _) = (id, ty) in (*! 5.2 5.3 5.4 5.5 *)
   List.map variable (Typedtree.pat_bound_idents_full pattern)
 
-(* Parameters of a function, those of its last cases but for what their patterns bind. *)
+(* The parameters of a function. For the cases at its end, without the variables bound by their patterns. *)
 let parameters = function
   | Typedtree.Texp_function { param; cases = { c_lhs; _ } :: _; _ } -> [ (param, c_lhs.pat_type) ] (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)
   | Typedtree.Texp_function (parameters, body) -> (*! 5.2 5.3 5.4 5.5 *)
@@ -110,13 +111,13 @@ let parameters = function
       List.concat_map parameter parameters @ last (*! 5.2 5.3 5.4 5.5 *)
   | _ -> []
 
-(* Those of a function's parameters that the compiler goes on calling as the typed tree does. *)
+(* The parameters of a function that keep their names from the typed tree during compilation. *)
 let named_parameters = function
   | Typedtree.Texp_function { param; _ } -> [ param ] (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)
   | Typedtree.Texp_function (parameters, _) -> List.map (fun { Typedtree.fp_param; _ } -> fp_param) parameters (*! 5.2 5.3 5.4 5.5 *)
   | _ -> []
 
-(* The function that a function's body is, if both take their arguments at once. *)
+(* The function that is a function's body, if both take their arguments together. *)
 let curried = function
   | Typedtree.Texp_function { cases = [ { c_guard = None; c_rhs; _ } ]; _ } -> Some c_rhs (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)
   | _ -> None
@@ -134,7 +135,7 @@ let is_method_call = function
 let initial_env = Env.initial_safe_string (*! 4.11 4.12 4.13 4.14 *)
 let initial_env = Env.initial (*! 5.0 5.1 5.2 5.3 5.4 5.5 *)
 
-(* Whether [include struct .. end] without a signature stores what is in it one by one. *)
+(* Whether the components of [include struct .. end] without a signature are stored one by one. *)
 let flattens_plain_includes = false (*! 4.11 4.12 4.13 4.14 5.0 *)
 let flattens_plain_includes = true (*! 5.1 5.2 5.3 5.4 5.5 *)
 let load_path (cmt : Cmt_format.cmt_infos) = cmt.cmt_loadpath (*! 4.11 4.12 4.13 4.14 5.0 5.1 *)

@@ -1,15 +1,16 @@
 open Types
 open Table
 
-(* What a variable of the table stands for: a variable of the compiler's, a functor parameter's type, a type that
-   is local to an expression. *)
+(* What a variable of the table stands for: a variable of the compiler, a type from a functor's parameter, or a type
+   that is local to an expression. *)
 type key = Node of type_expr | Parameter of Modules.type_ | Local of Path.t
 
 type context = {
   frame : Modules.frame;
   mutable variables : (key * int) list;
   mutable next : int;
-  mutable rows : (type_expr * (unit -> int)) list; (* polymorphic variants and objects around, and what a use inside is *)
+  mutable rows : (type_expr * (unit -> int)) list; (* enclosing polymorphic variants and objects, and how an inner
+                                                      occurrence refers to them *)
 }
 
 let context frame = { frame; variables = []; next = 0; rows = [] }
@@ -35,7 +36,7 @@ let variable context key =
 
 let layout_of_package = ref (fun _ _ _ _ -> 0)
 
-(* Declarations and extensions that have a number, but are not filled in. *)
+(* Declarations and extensions that have a number but are not filled in yet. *)
 let waiting : (unit -> unit) Queue.t = Queue.create ()
 
 let add_declaration name arity kind = Rows.add declarations { name; arity; kind; generic = None }
@@ -62,7 +63,7 @@ let builtin = function
   | "lazy_t" -> Some Lazy
   | _ -> None
 
-(* A type's declaration says how its values look, and not only that there is such a type. *)
+(* Whether the declaration gives the representation of the values, and not only the type's existence. *)
 let is_known (t : Modules.type_) =
   match (t.origin, t.of_) with
   | Modules.Predefined, _ -> true
@@ -126,7 +127,7 @@ and constructed depth context path arguments =
       | None, _ when arguments <> [] -> Table.type_ (Variable (fresh context))
       | None, _ -> Table.type_ (Variable (variable context (Local path))))
 
-(* The record inside a constructor's braces has a type of its own, but no block: it is the constructor's. *)
+(* An inline record has a type of its own but no block of its own: the block is the constructor's. *)
 and inlined context path =
   let any (t : Modules.type_) =
     let arguments = List.init t.arity (fun _ -> Table.type_ (Variable (fresh context))) in
@@ -145,9 +146,9 @@ and inlined context path =
   | None, Path.Pident id when is_capitalised (Ident.name id) -> of_extension path
   | None, _ -> None
 
-(* Polymorphic variants are not declared, so that they get a declaration of their own: with the variables in it as
-   parameters, and a use of itself inside by its number. That it is the same as one that came before shows when
-   uses of itself are all written alike. *)
+(* Polymorphic variants are not declared, so each gets a declaration of its own: its variables are the parameters, and
+   inner occurrences refer to it by its number. To find out whether it equals an earlier one, inner occurrences are
+   first all written the same way. *)
 and polymorphic_variant depth context ty row =
   let cases, is_closed = Compat.row row in
   let look use =
@@ -245,7 +246,7 @@ and kind t declaration =
   | _, Compat.Abstract -> (
       match (t.origin, builtin t.name) with
       | Modules.Predefined, Some builtin -> Builtin builtin
-      (* What OCaml 5 declares as abstract, but makes as a reference. *)
+      (* OCaml 5 declares these as abstract but implements them as references. *)
       | Modules.Declared, _ when List.mem t.name [ "Atomic.t"; "atomic_t"; "CamlinternalAtomic.t" ] && t.arity = 1 ->
           Record (Boxed, [ { field = "contents"; is_mutable = true; of_ = Table.type_ (Variable 0) } ])
       | Modules.Hidden, _ when declaration.type_immediate <> Type_immediacy.Always ->
@@ -274,7 +275,7 @@ and arguments context = function
 and results context ty =
   match Compat.desc ty with Tconstr (_, arguments, _) -> List.map (type_at 0 context) arguments | _ -> []
 
-(* Tags count constructors with arguments and those without apart. *)
+(* Constructors with arguments and constructors without are numbered separately. *)
 and number_constructors context t constructors =
   let blocks = ref 0 and constants = ref 0 in
   let constructor c =
@@ -290,7 +291,7 @@ and number_constructors context t constructors =
   in
   List.map constructor constructors
 
-(* What goes wrong with one type does not stop the rest. *)
+(* A failure in one type does not affect the others. *)
 let type_ context ty =
   try type_at 0 context ty with Not_found | Lazy.Undefined | Failure _ | Invalid_argument _ -> Table.type_ (Opaque "?")
 
@@ -342,7 +343,7 @@ let extension (e : Modules.extension) =
   end;
   e.extension
 
-(* Exceptions that no module declares, as predef.ml has them. *)
+(* Predefined exceptions, as in predef.ml. *)
 let predefined_exceptions () =
   let string = predefined "string" [] and int = predefined "int" [] in
   let place = [ Table.type_ (Tuple [ string; int; int ]) ] in
@@ -356,7 +357,7 @@ let predefined_exceptions () =
       ("End_of_file", []); ("Division_by_zero", []); ("Not_found", []); ("Match_failure", place); ("Stack_overflow", []);
       ("Sys_blocked_io", []); ("Assert_failure", place); ("Undefined_recursive_module", place) ]
 
-(* Aliases of each other, as recursive modules may have, lead nowhere. *)
+(* Aliases of each other, which recursive modules may contain, are made abstract. *)
 let break_circles () =
   let rec follow seen number =
     match (Rows.get declarations number).kind with

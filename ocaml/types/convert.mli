@@ -1,25 +1,25 @@
-(* From the compiler's types to the table's. *)
+(* Converts the compiler's types to those of the table. *)
 
 open Types
 
-(* Where names are looked up, and the numbers of variables that came so far. *)
+(* Where names are looked up, and the numbers of the variables so far. *)
 type context
 
 val context : Modules.frame -> context
 val type_ : context -> type_expr -> int
 
-(* Whether values of this type are never blocks, as its name says. *)
+(* Whether the name of a type shows that its values are never blocks. *)
 val is_immediate : type_expr -> bool
 
-(* Whether values of this type are functions, also if it is called otherwise. *)
+(* Whether values of a type are functions, even if the type is an abbreviation. *)
 val is_function : context -> type_expr -> bool
 
-(* The number of a type of the language, as [predefined "string" []]. *)
+(* The number of a predefined type, such as [predefined "string" []]. *)
 val predefined : string -> int list -> int
 val extension : Modules.extension -> int
 
-(* How the block of a module type looks: set by who knows. *)
+(* The layout of a module type's block. Set by [Layouts]. *)
 val layout_of_package : (Modules.frame -> string -> Path.t -> (string list * type_expr) list -> int) ref
 
-(* Completes what was referred to. *)
+(* Completes all declarations that were referred to. *)
 val finish : unit -> unit

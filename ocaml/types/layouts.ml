@@ -3,7 +3,7 @@ open Typedtree
 
 type space = Value | Extension | Module | Class
 
-(* A field of a module's block; [item] is asked for only if the field is. *)
+(* A field of a module's block; [item] is called only if the field is needed. *)
 type slot = { id : Ident.t; space : space; item : unit -> Table.item }
 
 let value frame ty () = Table.Value (Convert.type_ (Convert.context frame) ty)
@@ -66,7 +66,7 @@ let shown slots = List.map (fun slot -> (slot.id, slot.item)) slots
 let bound frame item = shown (of_item frame item)
 let opened frame (o : open_declaration) = shown (of_signature frame o.open_bound_items)
 
-(* Native code keeps what is in structures inside the unit in fields of the unit's block, too. *)
+(* Native code also stores the components of structures inside the unit in fields of the unit's block. *)
 let flattened item =
   let plain m = match m.mod_desc with Tmod_structure s -> s.str_items | _ -> [] in
   let constrained m = match m.mod_desc with Tmod_constraint (m, _, _, _) -> plain m | _ -> [] in
@@ -83,7 +83,7 @@ let rec all frame items =
     (fun item -> if is_anonymous item then [] else of_item frame item @ all frame (flattened item))
     items
 
-(* Calls of methods in what may run often remember what they found, in a last field. *)
+(* Method calls in code that may run often use a cache, which is stored in a last field. *)
 let calls_methods structure =
   let found = ref false and is_repeated = ref false in
   let expr (self : Tast_iterator.iterator) e =
@@ -103,7 +103,7 @@ let of_unit frame m name structure ~interface =
   let shown = of_signature (Modules.view frame m interface) interface in
   let is_same a b = a.space = b.space && Ident.name a.id = Ident.name b.id in
   let last slot = List.find_opt (is_same slot) (List.rev defined) in
-  (* Modules are stored as the interface shows them; of other things the implementation knows more. *)
+  (* Modules are stored in the form that the interface shows; for other items the implementation knows more. *)
   let public slot = match (slot.space, last slot) with (Value | Extension), Some own -> own | _ -> slot in
   let taken = List.filter_map last shown in
   let hidden = List.filter (fun slot -> not (List.memq slot taken)) defined in
@@ -116,7 +116,7 @@ let of_unit frame m name structure ~interface =
 
 let packages : (Types.module_type * string * int) list ref = ref []
 
-(* The number is there before the fields are: a module may have values of its own module type in it. *)
+(* The number exists before the fields do, because a module may contain values of its own module type. *)
 let of_package frame name path equations =
   let mty = Mty_ident path in
   let scope, mty = Modules.scrape frame mty in

@@ -42,12 +42,12 @@ and functor_ = {
 and body = Code of module_expr | Signature of origin * Types.module_type
 
 and frame = {
-  unit_ : int; (* which one, for [find_unit] *)
-  prefix : string; (* the unit's name as a person writes it *)
+  unit_ : int; (* its number, for [find_unit] *)
+  prefix : string; (* the unit's name in OCaml syntax *)
   table : entity Ident.Tbl.t;
   parent : frame option;
-  twin : frame Lazy.t option; (* the same functor's body, applied to nothing known *)
-  is_generic : bool; (* a functor's body, applied to nothing known, or inside of one *)
+  twin : frame Lazy.t option; (* the same functor's body, applied to an unknown argument *)
+  is_generic : bool; (* in a functor's body that is applied to an unknown argument *)
   mutable functors : (module_expr * functor_) list;
 }
 
@@ -91,7 +91,7 @@ let bind frame into id entity =
 
 let find_unit = ref (fun ~from:_ name -> Unknown name)
 
-(* A chain of modules that are made of each other ends here rather than in an exception. *)
+(* Modules that are defined in terms of each other end here instead of raising an exception. *)
 let force m = try Lazy.force m with Lazy.Undefined | Stack_overflow -> Unknown "a module that is made of itself"
 
 let force_type t = try Ok (Lazy.force t) with Lazy.Undefined -> Error "it is declared by itself"
@@ -156,10 +156,10 @@ let rec find_module frame path =
   | _ -> Unknown (Names.path path)
 [@@warning "-11"]
 
-(* What a functor makes of an argument. Results of the same functor and argument are the same. They are called by
-   both, but those of an argument without a name go by the name of what they are bound to, as do those that are
-   made [inside] another functor for its own ends. What depends on another functor's parameter, and so may be any
-   argument, is the body itself. *)
+(* The result of applying a functor to an argument. The same functor and argument give the same result. It is named
+   after both; but if the argument has no name, after what the result is bound to. The same holds for results that are
+   made [inside] another functor for its own use. A result that depends on another functor's parameter, which may be
+   any argument, is the functor's body itself. *)
 and apply m argument ~named ~is_open ~inside bound_to =
   match m with
   | Structure _ | Unknown _ -> Unknown bound_to
@@ -223,7 +223,7 @@ and evaluate frame title m : t Lazy.t =
         match parameter with Typedtree.Unit -> Types.Unit | Named (id, _, mty) -> Types.Named (id, mty.mty_type)
       in
       let f = make_functor frame title parameter (Code body) in
-      (* In what another functor made, the body of reference is that in the other functor's. *)
+      (* Within the result of another functor, the reference body is that within the other functor's body. *)
       let in_twin twin = lazy (Lazy.force (List.assq m (Lazy.force twin).functors).generic_body) in
       let f = match frame.twin with None -> f | Some twin -> { f with generic_body = in_twin twin } in
       frame.functors <- (m, f) :: frame.functors;
@@ -277,7 +277,7 @@ and make_extension frame title e =
       let constructor = Names.dot title (Ident.name e.ext_id) in
       Lazy.from_val (Some { constructor; declared = e.ext_type; within = frame; extension = -1 })
 
-(* Binds what a signature declares: to what is in [source], or else as the signature says. *)
+(* Binds what a signature declares: to the components of [source] if it has them, otherwise as the signature says. *)
 and items frame into title origin source signature =
   let in_source components name =
     Option.bind source (fun m ->

@@ -1,6 +1,7 @@
-(* Names as a person writes them. *)
+(* Names in OCaml syntax. *)
 
-(* "Stdlib__Map" is Map, "Dune__exe__Main" is Main, "Lib__Tree" is Lib.Tree; what Stdlib itself has needs no prefix. *)
+(* "Stdlib__Map" is Map, "Dune__exe__Main" is Main, "Lib__Tree" is Lib.Tree; the contents of Stdlib itself need no
+   prefix. *)
 let split name =
   let rec cut start i =
     if i + 1 >= String.length name then [ String.sub name start (String.length name - start) ]
@@ -18,14 +19,14 @@ let unit name =
 
 let dot prefix name = if prefix = "" then name else prefix ^ "." ^ name
 
-(* A module that has no name because it is only there to be given to a functor, whose result has this name. *)
+(* An unnamed module that is passed to a functor whose result has this name. *)
 let argument name = name ^ "(argument)"
 
 let is_argument name =
   let rec from i = i + 10 <= String.length name && (String.sub name i 10 = "(argument)" || from (i + 1)) in
   from 0
 
-(* A module that a functor made. *)
+(* The result of a functor. *)
 let is_applied name = String.contains name '('
 
 let rec path = function

@@ -13,7 +13,7 @@ let add ~unit frame structure =
   let frame = ref frame in
   let captures = Captures.of_unit unit in
   let variables = Variables.of_unit unit captures in
-  (* Where what a [let] binds can be named: in all that follows, or in an expression or a functor. *)
+  (* Where the variables bound by a [let] are in scope: in all that follows, or in an expression or a functor. *)
   let within = ref Variables.Everywhere in
   let variable scope known = Variables.value variables !frame scope known in
   let emit (loc : Location.t) kind ?tag ?words ?(what = "") type_ =
@@ -23,11 +23,11 @@ let add ~unit frame structure =
         { unit; file = start.pos_fname; line = start.pos_lnum; start = start.pos_cnum - start.pos_bol;
           stop = max 0 (loc.loc_end.pos_cnum - start.pos_bol); site = kind; block_tag = tag; words; type_; what }
   in
-  (* What is never a block itself says nothing of blocks that are allocated on the way to it. *)
+  (* An expression whose value is never a block says nothing about blocks allocated during its evaluation. *)
   let is_immediate = Convert.is_immediate in
   let convert ty = Convert.type_ (Convert.context !frame) ty in
   let is_function ty = Convert.is_function (Convert.context !frame) ty in
-  (* Blocks of a boxed number come from primitives of the compiler, and from those that return it unboxed. *)
+  (* Boxed numbers come from the compiler's primitives, and from those that return numbers unboxed. *)
   let boxed (p : Primitive.description) ty =
     match Compat.desc ty with
     | Tconstr (Path.Pident id, [], _)
@@ -40,7 +40,7 @@ let add ~unit frame structure =
     | Some (tag, words) -> emit loc S_primitive ~tag ~words ~what:p.prim_name (convert ty)
     | _ -> if not (is_immediate ty) then emit loc S_primitive ~what:p.prim_name (convert ty)
   in
-  (* A number that is computed for a field may be boxed where the block is made. *)
+  (* A number computed for a field may be boxed where the block is made. *)
   let boxed_for loc argument =
     match argument.exp_desc with
     | Texp_apply ({ exp_desc = Texp_ident (_, _, { val_kind = Val_prim p; _ }); _ }, _) ->
@@ -52,7 +52,7 @@ let add ~unit frame structure =
     match representation with
     | Record_regular -> emit e.exp_loc S_record ~tag:0 ~words (convert e.exp_type)
     | Record_float -> emit e.exp_loc S_record ~tag:float_array_tag ~words (convert e.exp_type)
-    (* Those inside a constructor come with it. *)
+    (* Inline records belong to their constructor. *)
     | Record_inlined _ | Record_extension _ | Record_unboxed _ -> ()
   in
   let constructor e (c : Compat.constructor_description) arguments =
@@ -60,7 +60,7 @@ let add ~unit frame structure =
     let loc = e.exp_loc in
     match (c.cstr_tag, c.cstr_inlined, arguments) with
     | (Cstr_constant _ | Cstr_unboxed), _, _ | _, _, [] -> ()
-    (* The record is the block, and its braces are where it is made. *)
+    (* The record is the constructor's block, which is allocated at the location of its braces. *)
     | Cstr_block tag, Some _, [ { exp_desc = Texp_record { fields; _ }; exp_loc; _ } ] ->
         let emit loc = emit loc S_constructor ~tag ~words:(Array.length fields) ~what (convert e.exp_type) in
         emit loc;
@@ -75,7 +75,7 @@ let add ~unit frame structure =
   in
   let lazy_ e body =
     let tag = match body.exp_desc with Texp_ident _ | Texp_constant _ -> None | _ -> Some lazy_tag in
-    (* Both the suspension and its code carry the body's location. *)
+    (* Both the suspension and its code have the body's location. *)
     emit body.exp_loc S_lazy ?tag ~words:1 (convert e.exp_type);
     let unit_ = Convert.predefined "unit" [] in
     emit body.exp_loc S_closure ~tag:closure_tag (Table.type_ (Arrow ("", unit_, convert body.exp_type)))
@@ -90,7 +90,7 @@ let add ~unit frame structure =
     | _ when is_function e.exp_type -> emit e.exp_loc S_partial ~tag:closure_tag (convert e.exp_type)
     | _ -> other e
   in
-  (* What stands for an exception or another constructor of an open type. *)
+  (* The block that represents an exception or another constructor of an open type. *)
   let made_constructor loc = emit loc S_other ~tag:248 ~words:2 (Convert.predefined "extension_constructor" []) in
   let expr (self : Tast_iterator.iterator) e =
     let loc = e.exp_loc in
@@ -124,7 +124,7 @@ let add ~unit frame structure =
         Modules.bind_module !frame None m;
         emit loc S_module (convert e.exp_type)
     | Texp_letop { body; _ } ->
-        (* What follows is a function, with the location of its body. *)
+        (* The rest is a function, which has the location of its body. *)
         emit body.c_rhs.exp_loc S_closure ~tag:closure_tag
           (Table.type_ (Arrow ("", convert body.c_lhs.pat_type, convert body.c_rhs.exp_type)));
         other e
@@ -156,7 +156,7 @@ let add ~unit frame structure =
     | Tmod_structure _ | Tmod_constraint _ | Tmod_unpack _ | Tmod_apply _ -> emit loc S_module (Table.type_ (Opaque "module"))
     | _ -> ()
   in
-  (* The block that a functor makes carries the location of what the functor is bound to. *)
+  (* The block made by a functor has the location of what the functor is bound to. *)
   let body_at loc around m =
     let rec of_ frame m =
       match m.mod_desc with

@@ -1,4 +1,4 @@
-(* Where something may be allocated. *)
+(* Allocation sites. *)
 
-(* Adds a unit's places to the table. *)
+(* Adds the allocation sites of a unit to the table. *)
 val add : unit:int -> Modules.frame -> Typedtree.structure -> unit

@@ -1,4 +1,4 @@
-(* The table while it is made: the records of crates/types/src/table/model.rs, which says what they mean. Types,
+(* The table under construction: the records of crates/types/src/table/model.rs, which documents them. Types,
    declarations and so on are referred to by their numbers. *)
 
 type type_ =
@@ -39,11 +39,11 @@ type site = {
   block_tag : int option; words : int option; type_ : int; what : string;
 }
 
-(* Where in the source a variable can be named; [of_parameter]: that is all of a function. *)
+(* Where in the source a variable is in scope; [of_parameter] if that is all of a function. *)
 type scope = { scope_file : string; first : int; last : int; of_parameter : bool }
 type variable = { unit_of : int; variable : string; stamp : int; item : item; scope : scope option }
 
-(* A function, and what it captures: names, and types as far as they are of use, in the order of its environment. *)
+(* A function with its captured variables: names, and types if they are useful, in the order of its environment. *)
 type function_ = { function_unit : int; function_file : string; from_line : int; to_line : int; captured : (string * int option) list }
 
 type unit_ = {
@@ -51,7 +51,7 @@ type unit_ = {
   interface : Digest.t option; implementation : Digest.t option; unit_layout : int option;
 }
 
-(* Things in the order of their numbers. *)
+(* Items in the order of their numbers. *)
 module Rows = struct
   type 'a t = { mutable rows : 'a array; mutable count : int }
 
@@ -81,7 +81,7 @@ let sites : (site, unit) Hashtbl.t = Hashtbl.create 100_000
 let variables : (int * int, variable) Hashtbl.t = Hashtbl.create 10_000 (* by unit and stamp *)
 let functions : function_ Rows.t = Rows.create ()
 
-(* Types that are equal are kept once. The hash looks far enough to tell wide tuples apart. *)
+(* Equal types are stored once. The hash goes deep enough to distinguish wide tuples. *)
 module Numbers = Hashtbl.Make (struct
   type t = type_
 
@@ -102,7 +102,7 @@ let type_ t =
 let site s = Hashtbl.replace sites s ()
 let variable v = Hashtbl.replace variables (v.unit_of, v.stamp) v
 
-(* A type as a person writes it; [depth] keeps what is built from many parts short. *)
+(* A type in OCaml syntax; [depth] limits the size of deeply nested types. *)
 let rec show ?(depth = 6) number =
   let atom of_ =
     let text = show ~depth:(depth - 1) of_ in

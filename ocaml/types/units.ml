@@ -1,13 +1,13 @@
 type t = {
-  number : int; (* among all that were read *)
+  number : int; (* among all units that were read *)
   name : string;
   file : string;
   interface : Digest.t option;
   imports : (string, Digest.t option) Hashtbl.t;
-  directories : string list; (* where the compiler looked for what it imports *)
+  directories : string list; (* where the compiler looked for imports *)
   structure : Typedtree.structure option;
   source : string;
-  text : string option; (* where that source is, if it is still what was compiled *)
+  text : string option; (* the path of the source, if it is still the one that was compiled *)
   mutable evaluated : (Modules.t * Modules.frame option) option;
 }
 
@@ -18,7 +18,7 @@ let all : t Table.Rows.t = Table.Rows.create ()
 let known : (string, t) Hashtbl.t = Hashtbl.create 100 (* several may have the same name *)
 let failure file reason = ignore (Table.Rows.add Table.failures (file, reason))
 
-(* Links from folder to folder may go round in circles. *)
+(* Symbolic links between folders may form cycles. *)
 let deepest_folder = 30
 
 let search names =
@@ -35,7 +35,7 @@ let search names =
   in
   List.concat_map (inside 0) names
 
-(* The compiler tells files of another version of it from others only in interfaces. *)
+(* The compiler reports files of another version only for interfaces. *)
 let is_of_another_version file =
   let kinds = [ Config.cmt_magic_number; Config.cmi_magic_number ] in
   let family magic = String.sub magic 0 (String.length magic - 3) in
@@ -54,20 +54,20 @@ let reason file = function
   | Stack_overflow -> "it needs a larger stack"
   | error -> Printexc.to_string error
 
-(* A unit whose interface was compiled by itself imports it. *)
+(* A unit whose interface was compiled separately imports that interface. *)
 let interface_digest (cmt : Cmt_format.cmt_infos) =
   match cmt.cmt_interface_digest with
   | Some digest -> Some digest
   | None -> Option.join (List.assoc_opt cmt.cmt_modname cmt.cmt_imports)
 
-(* A .cmx is beside the .cmt, or where dune puts it. *)
+(* The .cmx is beside the .cmt, or where dune puts it. *)
 let implementation file =
   let base = Filename.remove_extension (Filename.basename file) ^ ".cmx" in
   let folder = Filename.dirname file in
   let native = Filename.concat (Filename.dirname folder) "native" in
   List.find_opt Sys.file_exists [ Filename.concat folder base; Filename.concat native base ]
 
-(* It ends with its digest. *)
+(* A .cmx ends with its digest. *)
 let implementation_digest file =
   let of_file name =
     let channel = open_in_bin name in
@@ -83,10 +83,10 @@ let implementation_digest file =
   | None -> None
   | Some name -> ( try of_file name with Sys_error _ | End_of_file -> None)
 
-(* How many folders above a .cmt its source is looked for, if it is not where the compiler says it was. *)
+(* How many folders above a .cmt are searched for its source, if it is not where the compiler recorded it. *)
 let far = 8
 
-(* The source that a .cmt was made from, if it is still there and was not changed since. *)
+(* The source of a .cmt, if it still exists and is unchanged. *)
 let text file (cmt : Cmt_format.cmt_infos) =
   let rec above count folder = if count = 0 then [] else folder :: above (count - 1) (Filename.dirname folder) in
   let is_it digest name = try (not (Sys.is_directory name)) && Compat.source_digest name = digest with Sys_error _ -> false in
@@ -99,13 +99,14 @@ let text file (cmt : Cmt_format.cmt_infos) =
 
 let written name = match Unix.stat name with exception Unix.Unix_error _ -> None | about -> Some about.Unix.st_mtime
 
-(* Whether a .cmt was made of a source that was written after the .cmx or the program was, which then is which file. Their digests
-   do not tell if the interface stayed the same. That the .cmt alone is later says nothing: dune writes them in any order. *)
+(* The file, a .cmx or a program, that is older than both the .cmt and its source, if there is one: then the .cmt was
+   made from a later version of the source. Digests do not show that if the interface stayed the same. A .cmt that is
+   newer while its source is not proves nothing, because dune writes files in any order. *)
 let changed_since unit_ =
   match (written unit_.file, Option.bind unit_.text written) with
   | Some cmt, Some text ->
       let is_before name = match written name with Some time -> time < cmt && time < text | None -> false in
-      (* It may be of any of what was linked. *)
+      (* The unit may belong to any of the linked programs. *)
       let linked = match !linked with one :: _ as all when List.for_all is_before all -> [ one ] | _ -> [] in
       List.find_opt is_before (Option.to_list (implementation unit_.file) @ linked)
   | _ -> None
@@ -141,7 +142,7 @@ let evaluate unit_ =
       unit_.evaluated <- Some made;
       made
 
-(* A unit that is used by one of the table, but not in it: its .cmt, or at least its .cmi. *)
+(* A unit that is used by one of the table but is not in it: its .cmt, or at least its .cmi. *)
 let load ~directories name =
   let bases folder = [ Filename.concat folder (String.uncapitalize_ascii name); Filename.concat folder name ] in
   let candidates = List.concat_map bases (!folders @ directories @ !input_folders) in
@@ -166,7 +167,7 @@ let load ~directories name =
 let fits digest unit_ = match (digest, unit_.interface) with Some a, Some b -> a = b | _ -> true
 let searched : (int * string, unit) Hashtbl.t = Hashtbl.create 20
 
-(* A unit's name alone may mean several units; the digest says which one was compiled against. *)
+(* Several units may have the same name; the digest says which one was imported. *)
 let find ~from name =
   let user = Table.Rows.get all from in
   let digest = Option.join (Hashtbl.find_opt user.imports name) in
@@ -186,7 +187,7 @@ let find ~from name =
 
 let () = Modules.find_unit := find
 
-(* Only the interface that the unit was compiled against says where its fields are. *)
+(* Only the interface that the unit was compiled against determines its fields. *)
 let layout unit_ m frame structure =
   let cmi = Cmi_format.read_cmi (Filename.remove_extension unit_.file ^ ".cmi") in
   if cmi.cmi_name = unit_.name && Option.join (List.assoc_opt unit_.name cmi.cmi_crcs) = unit_.interface then
@@ -211,7 +212,7 @@ let finish unit_ =
         | None -> (unit_.interface, implementation_digest unit_.file)
         | Some older ->
             failure unit_.file ("it was made from a source that was changed after " ^ Filename.basename older ^ " was made");
-            (* Nobody can tell what it is of. *)
+            (* It is unknown to what it belongs. *)
             (None, None)
       in
       let number =
@@ -223,7 +224,7 @@ let finish unit_ =
 
 let add files =
   input_folders := List.sort_uniq compare (List.map Filename.dirname files);
-  (* Installed files are often links to those that were built. *)
+  (* Installed files are often links to the ones that were built. *)
   let contents = Hashtbl.create 100 in
   let read file =
     match Digest.file file with

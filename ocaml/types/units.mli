@@ -1,13 +1,14 @@
-(* Compilation units: their files, and who refers to whom. *)
+(* Compilation units: their files and their imports. *)
 
-(* Where else units are looked for. *)
+(* Additional folders in which units are looked for. *)
 val folders : string list ref
 
-(* Programs and plugins that were linked from the units, as far as they are known: units that were changed later are of none of them. *)
+(* The programs and plugins that were linked from the units, if known. A unit that was changed later belongs to none
+   of them. *)
 val linked : string list ref
 
-(* .cmt files among these, and in these folders. *)
+(* The .cmt files among these files and in these folders. *)
 val search : string list -> string list
 
-(* Puts what is in these .cmt files into the table; what goes wrong becomes a failure there. *)
+(* Adds the contents of these .cmt files to the table; errors become failures in the table. *)
 val add : string list -> unit

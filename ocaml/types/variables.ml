@@ -2,7 +2,7 @@ type t = { unit : int; captures : Captures.t }
 
 let of_unit unit captures = { unit; captures }
 
-(* [Ident] shows the number only in a text. *)
+(* [Ident] gives access to the number only as part of a text. *)
 let stamp id =
   let text = Ident.unique_toplevel_name id in
   match String.rindex_opt text '/' with

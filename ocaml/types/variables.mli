@@ -1,19 +1,21 @@
-(* Variables of the source: by the numbers that the compiler gives them, which debug information of bytecode repeats, and by where they
-   can be named, which is all that is known of native code. *)
+(* Source variables: by their stamps, which bytecode debug information contains as well, and by their scopes, which
+   are all that is available for native code. *)
 
 type t
 
-(* Those of a unit, by its number in the table; functions may capture those that no module holds. *)
+(* The variables of a unit, given by its number in the table. Functions may capture those that are not fields of a
+   module. *)
 val of_unit : int -> Captures.t -> t
 
-(* Where a variable can be named: in all that follows, in some part of the source, or in a function whose parameter it is. *)
+(* Where a variable is in scope: in all that follows, in a part of the source, or in the function whose parameter it
+   is. *)
 type scope = Everywhere | Within of Location.t | Parameter_of of Location.t
 
-(* A variable that holds a value. *)
+(* Declares a variable that holds a value. *)
 val value : t -> Modules.frame -> scope -> Ident.t * Types.type_expr -> unit
 
-(* What a structure's item binds, but for values. *)
+(* Declares what a structure item binds, except for values. *)
 val item : t -> Modules.frame -> scope -> Typedtree.structure_item -> unit
 
-(* What is bound inside an expression. *)
+(* Declares what is bound inside an expression. *)
 val local : t -> Modules.frame -> scope -> Compat.local -> unit

@@ -1,4 +1,4 @@
-(* The alphabet of docs/formats/types.md. *)
+(* The primitives of docs/formats/types.md. *)
 
 type sink = { bytes : Buffer.t; texts : (string, int) Hashtbl.t }
 
@@ -15,7 +15,7 @@ let rec varint sink value =
 let integer sink value = varint sink (if value >= 0 then 2 * value else (-2 * value) - 1)
 let bool sink value = byte sink (Bool.to_int value)
 
-(* What comes from file names and old sources may not be UTF-8. *)
+(* File names and old sources may not be UTF-8. *)
 let utf8 text =
   let length = String.length text in
   let continues i = i < length && Char.code text.[i] land 0xc0 = 0x80 in
@@ -76,7 +76,7 @@ let crc text =
 
 let magic = "\x89TYPES\r\n"
 
-(* The file appears under its name when it is complete. *)
+(* The file gets its name only when it is complete. *)
 let save sink file =
   let body = Buffer.contents sink.bytes in
   let head = Bytes.create 12 in
