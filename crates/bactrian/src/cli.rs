@@ -1,4 +1,4 @@
-//! The command line, defined once: parsing, help, completions and man pages all come from here.
+//! The command line, defined once for parsing, help, completions and man pages.
 
 use clap::{Parser, Subcommand};
 
@@ -74,7 +74,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs it to its end.
+    /// Runs the command.
     pub fn run(self, console: &mut Console) -> Result<Status, Failure> {
         match self {
             Command::Record(args) => commands::record::run(&args, console),

@@ -1,4 +1,5 @@
-//! Parameters on the command line: arguments, help and checks are derived from those of a question, or of a part of several.
+//! Derives command line arguments, with help and validation, from the parameters of a question or of a part
+//! of several.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use bactrian_analysis::question::{Parameters, QuestionError};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// Arguments that are defined when their command is asked for: most runs want one command of many, and what it costs to
-/// define all others is paid at each start.
+/// Arguments that are defined only when their command is used: a run uses one command of many, and defining
+/// the arguments of all others would slow every start.
 #[derive(Clone, Debug)]
 pub struct DeferredArgs<A>(pub A);
 
@@ -32,7 +33,7 @@ impl<A: clap::Args> clap::FromArgMatches for DeferredArgs<A> {
     }
 }
 
-/// Parameters as arguments: `#[command(flatten)]` them into those of a command.
+/// Parameters as arguments, to be included in a command's arguments with `#[command(flatten)]`.
 #[derive(Clone, Debug)]
 pub struct DerivedArgs<P>(pub P);
 
@@ -65,7 +66,7 @@ impl<P: Parameters> clap::FromArgMatches for DerivedArgs<P> {
     }
 }
 
-/// What was given, under the names that URLs have too.
+/// The given arguments, by the names used in URLs.
 fn pairs<P: Parameters>(matches: &ArgMatches) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     for Parameter { name, kind, role, .. } in parameters::parameters::<P>() {
@@ -131,7 +132,7 @@ fn default_text(parameter: &Parameter) -> Option<String> {
     }
 }
 
-/// Whether a text is a value of this parameter, whatever the others are.
+/// Checks that a text is a value of this parameter, independently of the others.
 fn check<P: Parameters>(parameter: &Parameter, text: &str) -> Result<String, String> {
     let needed = parameters::parameters::<P>();
     let needed = needed.iter().filter(|other| other.is_required && other.name != parameter.name);

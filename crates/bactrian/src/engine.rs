@@ -1,5 +1,5 @@
-//! The engine of queries, a program of its own: it takes three times as long to build as all the rest. It is looked for beside this
-//! program, and understands the same command line ([`program`]).
+//! The query engine, a separate program because it takes three times as long to build as everything else. It
+//! is searched for beside this program and parses the same command line ([`program`]).
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -15,13 +15,13 @@ use crate::failure::{Failure, Status};
 use crate::output::Console;
 use crate::{cli, commands};
 
-/// The program that has the engine.
+/// The name of the program that has the engine.
 const ENGINE: &str = "bactrian-query";
 
-/// A row of an answer, by its columns.
+/// A row of an answer, by column.
 pub type Row = Map<String, Value>;
 
-/// What the engine can do.
+/// What the engine provides.
 pub trait Engine {
     /// Answers a query about some files.
     fn query(
@@ -33,23 +33,23 @@ pub trait Engine {
     /// Opens the tables of a fleet: samples from these folders of the store, and all stacks.
     fn fleet(&self, store: &str, samples: &[&str]) -> Result<Box<dyn FleetEngine>, Failure>;
 
-    /// Opens a store, wherever it is.
+    /// Opens a store, local or remote.
     fn store(&self, store: &str) -> Result<Arc<dyn Store>, Failure>;
 
-    /// What packs the files of a store.
+    /// Returns what packs the files of a store.
     fn packer(&self, store: &str) -> Result<Box<dyn Packer>, Failure>;
 }
 
 /// An engine with the tables of a fleet.
 pub trait FleetEngine {
-    /// Keeps an answer as a table.
+    /// Stores the answer to a query as a table.
     fn keep(&mut self, name: &str, sql: &str) -> Result<(), Failure>;
 
-    /// Answers.
+    /// Answers a query.
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, Failure>;
 }
 
-/// Where it is: beside this program, or where programs are.
+/// Finds the engine: beside this program, or in PATH.
 pub fn find() -> Option<PathBuf> {
     let beside = env::current_exe().ok().map(|this| this.with_file_name(ENGINE));
     let paths = env::var_os("PATH").unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn find() -> Option<PathBuf> {
     beside.into_iter().chain(in_path).find(|path| path.is_file())
 }
 
-/// Becomes the program that has the engine.
+/// Executes the program that has the engine.
 pub fn become_engine() -> Result<Status, Failure> {
     let engine = find().ok_or_else(|| {
         let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
@@ -69,7 +69,8 @@ pub fn become_engine() -> Result<Status, Failure> {
     Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
 }
 
-/// What `bactrian-query` does: understands the command line as `bactrian` does, and has the engine do what needs one.
+/// The main function of `bactrian-query`: parses the command line as `bactrian` does, and uses the engine
+/// where a command needs one.
 pub fn program(engine: &dyn Engine) -> ExitCode {
     crate::run(|command, console| match command {
         cli::Command::Query(args) => commands::query::answer(&args, engine, console),

@@ -1,4 +1,4 @@
-//! The files of one command, opened when its question wants them; and what is said of them when it is answered.
+//! The files of a command, opened when its question needs them, and the messages about them after the answer.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::file_args::{HeapArg, say_coverage};
 use crate::open::{self, account, name};
 use crate::output::{Console, print_envelope};
 
-/// How often it is shown how far an answer has come.
+/// The interval between progress updates.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
 
-/// What a command was given to ask about.
+/// The files of a command.
 pub struct Files {
     files: Vec<File>,
     strict: bool,
@@ -45,7 +45,7 @@ impl Files {
         Files { files: snapshots.into_iter().map(File::Snapshot).collect(), strict }
     }
 
-    /// Asks them.
+    /// Asks a question about them.
     pub fn ask<Q: Question>(
         self,
         question: &Q,
@@ -60,7 +60,7 @@ impl Files {
         };
         let answer = watched(&opened, || question.ask(&opened));
         let Opened { files, failure, heap, .. } = opened;
-        // What kept a file from being opened says more than that it could not be.
+        // The reason why a file could not be opened is more informative.
         if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(failure);
         }
@@ -71,7 +71,7 @@ impl Files {
     }
 }
 
-/// Computes an answer, and shows how far it has come if that takes long and there is a terminal.
+/// Computes an answer, and shows the progress on a terminal if that takes long.
 fn watched<T>(opened: &Opened<'_>, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
@@ -101,7 +101,7 @@ fn watched<T>(opened: &Opened<'_>, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// What is said if there is no answer.
+/// The error if there is no answer.
 fn refused(error: QuestionError, paths: &[PathBuf]) -> Failure {
     match error {
         QuestionError::NotFound(why) => match paths {
@@ -135,7 +135,7 @@ pub struct Asked<A> {
 }
 
 impl<A: Serialize> Asked<A> {
-    /// Tells it: as JSON, or as `print` does.
+    /// Prints the answer: as JSON, or with `print`.
     pub fn tell(
         &self,
         command: &str,
@@ -150,19 +150,19 @@ impl<A: Serialize> Asked<A> {
         self.finish(console)
     }
 
-    /// Prints it as JSON.
+    /// Prints the answer as JSON.
     pub fn print_json(&self, command: &str, console: &mut Console) -> Result<(), Failure> {
         let files = self.paths.iter().map(|path| &**path).zip(&self.answer.losses);
         Ok(print_envelope(console, command, files, &self.answer.result)?)
     }
 
-    /// Says how well types are known, below a table that shows them.
+    /// Prints how many types are known, below a table with types.
     pub fn say_coverage(&self, console: &mut Console) -> Result<(), Failure> {
         self.heap.as_ref().map_or(Ok(()), |heap| say_coverage(heap, console))
     }
 
-    /// To be called when the answer is told: keeps what was computed, and says what one should know of the answer and what is
-    /// lost of the files, or fails if nothing may be.
+    /// To be called after the answer was printed: saves what was computed, prints the answer's notes and the
+    /// losses of the files, or fails with `strict`.
     pub fn finish(&self, console: &mut Console) -> Result<Status, Failure> {
         console.flush()?;
         for note in &self.answer.notes {
@@ -183,9 +183,9 @@ struct Opened<'c> {
     console: Mutex<&'c mut Console>,
     /// Why a file could not be opened.
     failure: Mutex<Option<Failure>>,
-    /// The heap that was opened last: of a series, only one at a time is in memory.
+    /// The heap that was opened last: in a series, only one at a time is in memory.
     heap: Mutex<Option<Arc<Heap>>>,
-    /// What is done now shows by itself how far it has come: opening a heap, and reading a trace.
+    /// Whether the current operation shows its own progress: opening a heap or reading a trace.
     shows_itself: AtomicBool,
 }
 
@@ -197,7 +197,7 @@ impl Opened<'_> {
         })
     }
 
-    /// Remembers why a file cannot be opened.
+    /// Records why a file cannot be opened.
     fn fail<T>(&self, opened: Result<T, Failure>) -> Result<T, QuestionError> {
         opened.map_err(|failure| {
             let broken = QuestionError::Broken("a file cannot be opened".to_owned());
@@ -257,7 +257,7 @@ impl Evidence for Opened<'_> {
                 let trace = self.fail(open::open(path))?;
                 Ok(FileInfo::Trace(Box::new(info(&trace))))
             }
-            // Standard input can be read once.
+            // Standard input can be read only once.
             File::Snapshot(arg) if arg.file == Path::new("-") => {
                 let heap = self.heap(file)?;
                 Ok(FileInfo::Snapshot(Box::new(heap::info(heap.snapshot()))))

@@ -1,23 +1,23 @@
-//! How commands end: exit statuses, and what went wrong in words.
+//! How commands end: exit statuses and errors.
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// How a command ended. The numbers are part of the command line's contract.
+/// The outcome of a command. The numbers are part of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Done.
+    /// Success.
     Done,
-    /// Done, and something was found that a script wants to know (check, diff).
+    /// Success, with a finding that scripts want to know about (check, diff).
     Finding,
-    /// The command line asks for something that makes no sense.
+    /// The command line is invalid.
     Usage,
-    /// The input cannot be read, or the output not be written.
+    /// The input cannot be read, or the output cannot be written.
     BadInput,
-    /// This cannot be done to that program, or on this machine.
+    /// Not possible with this program or on this machine.
     NotSupported,
-    /// As the program ended that was run (record).
+    /// The exit status of the program that was run (record).
     Program(u8),
 }
 
@@ -34,19 +34,19 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asks for something that makes no sense.
+    /// The command line is invalid.
     Usage(String),
-    /// What was read or written, and what went wrong.
+    /// Reading or writing failed, with the file and the reason.
     Input(anyhow::Error),
-    /// What cannot be done here, why, and the way out.
+    /// What is not possible here, why, and what helps.
     NotSupported(String),
 }
 
 impl Failure {
-    /// Whether our output was closed by its reader.
+    /// Whether the reader of our output has closed it.
     pub fn is_broken_pipe(&self) -> bool {
         let Failure::Input(error) = self else { return false };
         let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());

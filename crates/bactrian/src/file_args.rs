@@ -28,17 +28,17 @@ pub struct TraceArg {
 }
 
 impl TraceArg {
-    /// Opens it.
+    /// Opens the trace.
     pub fn open(&self) -> Result<TraceFile, Failure> {
         open(&self.file)
     }
 
-    /// To ask questions of it.
+    /// The trace as evidence for a question.
     pub fn files(&self) -> Files {
         Files::traces([self.file.clone()], self.strict)
     }
 
-    /// Tells what was lost, or fails if nothing may be.
+    /// Reports losses, or fails with `strict`.
     pub fn account(&self, losses: &Losses, console: &mut Console) -> Result<(), Failure> {
         account(&self.file, self.strict, losses, console)
     }
@@ -75,7 +75,7 @@ pub struct HeapsArg {
 }
 
 impl HeapsArg {
-    /// Each by itself.
+    /// The arguments for each snapshot.
     pub fn each(&self) -> Vec<HeapArg> {
         let (strict, index) = (self.strict, self.index);
         let one = |file: &PathBuf| {
@@ -85,24 +85,24 @@ impl HeapsArg {
         self.files.iter().map(one).collect()
     }
 
-    /// One of them, as it was named.
+    /// The name of a snapshot, as it was given.
     pub fn name(&self, file: FileNumber) -> String {
         self.files.get(file.0).map(|file| file.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// To ask questions of them.
+    /// The snapshots as evidence for a question.
     pub fn files(&self) -> Files {
         Files::snapshots(self.each(), self.strict)
     }
 }
 
 impl HeapArg {
-    /// To ask questions of it.
+    /// The snapshot as evidence for a question.
     pub fn files(&self) -> Files {
         Files::snapshots([self.clone()], self.strict)
     }
 
-    /// Opens it.
+    /// Opens the snapshot.
     pub fn open(&self, console: &mut Console) -> Result<Heap, Failure> {
         let types = self.types.for_snapshot(&self.file, console)?.map(Types::new);
         let options = OpenOptions { indexes: self.index.store(console)?, types };
@@ -124,8 +124,8 @@ impl HeapArg {
         Ok(print_json(console, &format!("heap {verb}"), &self.file, heap.losses(), result)?)
     }
 
-    /// To be called when the answer is told: keeps what was computed, and says what is lost of the file, or fails if
-    /// nothing may be.
+    /// To be called after the answer was printed: saves what was computed, and reports the losses of the
+    /// file, or fails with `strict`.
     pub fn finish(&self, heap: &Heap, console: &mut Console) -> Result<Status, Failure> {
         console.flush()?;
         if let Some(blocks @ 1..) = heap.unreached_if_known() {
@@ -142,7 +142,7 @@ impl HeapArg {
     }
 }
 
-/// Says how well types are known, below a table that shows them.
+/// Prints how many types are known, below a table with types.
 pub fn say_coverage(heap: &Heap, console: &mut Console) -> Result<(), Failure> {
     say_coverage_of(type_coverage(heap).as_ref(), console)
 }

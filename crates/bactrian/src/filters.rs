@@ -1,4 +1,4 @@
-//! The filters of the command line: which objects a question is about.
+//! Filters on the command line: which objects a question is about.
 
 use bactrian_analysis::{Estimate, Filter, FilterOptions};
 
@@ -6,17 +6,17 @@ use crate::derived_args::DerivedArgs;
 use crate::failure::Failure;
 use crate::output::Console;
 
-/// Which objects.
+/// The arguments of a filter.
 pub type FilterArgs = DerivedArgs<FilterOptions>;
 
 impl FilterArgs {
-    /// The filter they stand for.
+    /// The filter.
     pub fn filter(&self) -> Result<Filter, Failure> {
         self.0.filter().map_err(|error| Failure::Usage(error.to_string()))
     }
 }
 
-/// Warns if nothing is left.
+/// Warns if the filter admits nothing.
 pub fn warn_if_empty(
     filter: &Filter,
     found: &Estimate,

@@ -1,4 +1,4 @@
-//! Where indexes of snapshots are kept: in the user's cache directory, up to a bound.
+//! Where indexes of snapshots are stored: in the user's cache directory, up to a limit.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -10,11 +10,11 @@ use bactrian_capture::cache;
 use crate::failure::Failure;
 use crate::output::{Console, visible};
 
-/// How large all indexes may be together, unless [`LIMIT`] says otherwise. The option's text says it too.
+/// The total size limit in bytes, unless [`LIMIT`] is set. The option's help repeats it.
 const DEFAULT_LIMIT: u64 = 2_000_000_000;
-/// The variable that says how large they may be.
+/// The environment variable for the limit.
 const LIMIT: &str = "BACTRIAN_INDEX_LIMIT";
-/// What is larger is announced: nobody should wonder where the disk's room is.
+/// Larger indexes are announced, so that nobody wonders where the disk space went.
 const LARGE: u64 = 16_000_000;
 
 /// Whether to do without an index.
@@ -30,10 +30,10 @@ pub struct IndexArg {
 }
 
 impl IndexArg {
-    /// Without any: for files that nobody will ask again.
+    /// Without an index: for files that are read only once.
     pub const NONE: IndexArg = IndexArg { no_index: true };
 
-    /// Where indexes are; none if there are to be none, or the user has no directory for them.
+    /// The index store; None if disabled, or if the user has no cache directory.
     pub fn store(self, console: &Console) -> Result<Option<IndexStore>, Failure> {
         if self.no_index {
             return Ok(None);
@@ -51,7 +51,7 @@ impl IndexArg {
     }
 }
 
-/// What is said of an index, if anything is.
+/// The message about an index, if any.
 fn sentence(news: IndexNews<'_>) -> Option<String> {
     let size = |bytes: u64| show_bytes(bytes as f64);
     match news {
@@ -98,7 +98,7 @@ mod tests {
         assert!(said.contains("5.00 GB") && said.contains("2.00 GB"), "{said}");
     }
 
-    /// The help says so.
+    /// The help states this value.
     #[test]
     fn default_limit_is_2_gb() {
         assert_eq!("2 GB".parse::<Bytes>(), Ok(Bytes(DEFAULT_LIMIT)));

@@ -1,11 +1,11 @@
 //! `bactrian`: shows what an OCaml program keeps in memory.
 //!
-//! Each command is one file in `commands/` and does three things: opens what it was given, asks
+//! Each command is one file in `commands/` and does three things: it opens its files, asks
 //! `bactrian-analysis`, and shows the answer. `cli.rs` defines the command line once, for parsing, help,
 //! completions and man pages.
 //!
-//! This is a library for one reason: `bactrian-query`, which has the engine of queries and is built apart, understands the same
-//! command line and opens files in the same way ([`engine`]).
+//! This is a library for one reason: `bactrian-query`, which has the query engine and is built separately,
+//! parses the same command line and opens files in the same way ([`engine`]).
 
 mod cli;
 mod commands;
@@ -31,12 +31,12 @@ pub use output::{Console, write_file};
 
 use clap::Parser;
 
-/// Runs what the command line says.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     run(|command, console| command.run(console))
 }
 
-/// Runs the command of the command line by `work`.
+/// Parses the command line and runs its command with `work`.
 fn run(work: impl FnOnce(cli::Command, &mut Console) -> Result<Status, Failure>) -> ExitCode {
     bactrian_capture::inherited::settle();
     bactrian_capture::temporary::settle();
@@ -44,7 +44,7 @@ fn run(work: impl FnOnce(cli::Command, &mut Console) -> Result<Status, Failure>)
     let mut console = Console::new(cli.color);
     let ended = work(cli.command, &mut console);
     let ended = match (console.flush(), ended) {
-        // The end is the program's, whatever could not be said of it.
+        // The exit status is the program's, even if something could not be printed.
         (Err(error), Ok(status @ Status::Program(_))) => {
             console.complain(&error.to_string());
             Ok(status)

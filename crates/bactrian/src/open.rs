@@ -1,4 +1,4 @@
-//! Opening traces and snapshots, with progress on long reads and a word on what was lost.
+//! Opens traces and snapshots, with progress on long reads, and reports losses.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -14,12 +14,12 @@ use bactrian_types::Table;
 use crate::failure::Failure;
 use crate::output::Console;
 
-/// Files over this size get a progress bar.
+/// Larger files get a progress bar, in bytes.
 const LONG: usize = 50_000_000;
-/// And snapshots over this one when they are turned into a graph: they are some hundred times smaller than the heap.
+/// As do larger snapshots while the graph is built: they are about a hundred times smaller than the heap.
 const LONG_SNAPSHOT: u64 = 2_000_000;
 
-/// What a file holds.
+/// The contents of a file.
 pub enum Evidence {
     /// A trace.
     Trace(Box<TraceFile>),
@@ -27,7 +27,7 @@ pub enum Evidence {
     Snapshot(Box<Snapshot>),
 }
 
-/// Opens the file at `path`, whatever it holds.
+/// Opens the file at `path`, whatever it contains.
 pub fn open_evidence(path: &Path) -> Result<Evidence, Failure> {
     let input = open_input(path)?;
     if is_snapshot(&input) {
@@ -45,7 +45,7 @@ fn snapshot(path: &Path, input: Input) -> Result<Snapshot, Failure> {
     Ok(Snapshot::from_bytes(input).map_err(|error| bad_snapshot(path, &error))?)
 }
 
-/// Opens a table of types.
+/// Opens a type table.
 pub fn open_types(path: &Path) -> Result<Table, Failure> {
     let bytes = std::fs::read(path).map_err(|error| anyhow::anyhow!("{}: {error}", name(path)))?;
     Ok(Table::read(&bytes).map_err(|error| {
@@ -108,17 +108,17 @@ fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
     Ok(trace)
 }
 
-/// Who is told how far reading a snapshot has come: a bar on long reads, otherwise nobody.
+/// Progress of reading a snapshot: a bar on long reads, otherwise nothing.
 pub fn snapshot_progress(snapshot: &Snapshot) -> impl FnMut(f64) + use<> {
     progress(snapshot.file_bytes() > LONG as u64)
 }
 
-/// The same for a snapshot that is not yet open, and of which everything will be read.
+/// Likewise, for a snapshot that is not yet open and will be read completely.
 pub fn file_progress(path: &Path) -> impl FnMut(f64) + use<> {
     progress(path.metadata().is_ok_and(|metadata| metadata.len() > LONG_SNAPSHOT))
 }
 
-/// A bar on standard error, if that is a terminal and it is worth it.
+/// A bar on standard error, if that is a terminal and the operation is long.
 pub fn progress(is_long: bool) -> impl Fn(f64) + use<> {
     let bar = (is_long && std::io::stderr().is_terminal()).then(|| progress_bar("reading"));
     move |share| {
@@ -128,7 +128,7 @@ pub fn progress(is_long: bool) -> impl Fn(f64) + use<> {
     }
 }
 
-/// Says what was lost of a file, or fails if nothing may be.
+/// Reports the losses of a file, or fails with `strict`.
 pub fn account(
     path: &Path,
     strict: bool,
@@ -153,24 +153,24 @@ fn damaged(path: &Path, first: Option<(u64, &str)>) -> Failure {
     ))
 }
 
-/// What a file is called.
+/// The name of a file for people.
 pub fn name(path: &Path) -> std::borrow::Cow<'_, str> {
     if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() }
 }
 
-/// A bar on standard error, with a word of what is done, that goes away when it is full.
+/// A progress bar on standard error, with a title, that disappears when it is full.
 pub fn progress_bar(what: &'static str) -> bactrian_analysis::Progress {
     const WIDTH: usize = 40;
     let shown = AtomicUsize::new(usize::MAX);
     Box::new(move |share| {
         let percent = (share * 100.0) as usize;
         let before = shown.swap(percent, Ordering::Relaxed);
-        // What was never there need not go away.
+        // A bar that never appeared need not disappear.
         if before == percent || before == usize::MAX && percent >= 100 {
             return;
         }
         let mut err = std::io::stderr().lock();
-        // A progress bar that cannot be drawn is no reason to fail.
+        // Failing to draw a progress bar is no reason to fail.
         let _ = if percent >= 100 {
             write!(err, "\r{:width$}\r", "", width = WIDTH + 20)
         } else {

@@ -1,4 +1,4 @@
-//! What the page shows: files of any kind, and programs that run, named on the command line.
+//! What the page shows: files of any kind and running programs, named on the command line.
 
 use std::ffi::OsString;
 use std::fs;
@@ -38,19 +38,19 @@ pub struct ShownArgs {
     index: IndexArg,
 }
 
-/// What may be shown beside files.
+/// What may be shown in addition to files.
 pub struct Running<'c> {
-    /// A program to start, and its arguments; empty: none.
+    /// A program to start, with its arguments; empty for none.
     pub command: &'c [OsString],
-    /// Whether snapshots of programs may be taken from the page.
+    /// Whether the page may take snapshots of programs.
     pub may_take_snapshots: bool,
 }
 
 /// What is shown, and the program that was started for it.
 pub struct Shown {
-    /// What the page is made of.
+    /// The evidence for the page.
     pub evidence: Evidence,
-    /// The program.
+    /// The started program.
     pub started: Option<StartedProgram>,
 }
 
@@ -61,13 +61,13 @@ pub struct StartedProgram {
 }
 
 impl StartedProgram {
-    /// Watches it no more, but stays with it until its end.
+    /// Stops observing it, but waits until it ends.
     pub fn stay(self, console: &mut Console) -> Result<Status, Failure> {
         stay(Some(self.end), self.session.stop(), console)
     }
 }
 
-/// How programs are watched for the page: as `bactrian live` does, and their output goes where it would go.
+/// How programs are observed for the page: as by `bactrian live`, without capturing their output.
 const HOW: HowToWatch<'_> = HowToWatch {
     every: Duration::from_millis(200),
     rate: DEFAULT_RATE,
@@ -76,23 +76,23 @@ const HOW: HowToWatch<'_> = HowToWatch {
 };
 
 impl ShownArgs {
-    /// These files, with what is known of their types.
+    /// These files, with default type tables.
     pub fn of(files: Vec<PathBuf>) -> ShownArgs {
         ShownArgs { files, types: TypesArg::default(), index: IndexArg::default() }
     }
 
-    /// The same of files that go when they were looked at.
+    /// Likewise, for files that will be removed soon.
     pub fn of_passing(files: Vec<PathBuf>) -> ShownArgs {
         ShownArgs { index: IndexArg::NONE, ..ShownArgs::of(files) }
     }
 
-    /// Opens files and nothing else, for a page that is written once: recordings are read to their end.
+    /// Opens only files, for a page that is written once: recordings are read to their end.
     pub fn open_files(&self, console: &mut Console) -> Result<Shown, Failure> {
         self.open(None, console)
     }
 
-    /// Opens them; large snapshots go on opening in the background. Words that are no files may be processes and programs
-    /// that listen, and a program may be started.
+    /// Opens everything; large snapshots continue opening in the background. Words that are not files may
+    /// name processes or listening programs, and a program may be started.
     pub fn open_all(&self, running: &Running<'_>, console: &mut Console) -> Result<Shown, Failure> {
         self.open(Some(running), console)
     }
@@ -123,12 +123,13 @@ impl ShownArgs {
         Ok(Shown { evidence: Evidence::new(files), started })
     }
 
-    /// What has live numbers: a recording, and if something that runs may be named, a process or a program that listens.
+    /// A source of live numbers: a recording, or if running programs are permitted, a process or a listening
+    /// program.
     fn running(&self, path: &Path, running: Option<&Running<'_>>) -> Result<Option<File>, Failure> {
         let is_live = running.is_some();
         let target = match path.to_str().map(Target::of) {
             Some(Ok(Target::File(path))) if !is_recording(&path) => return Ok(None),
-            // What is wrong with it is said by who opens files.
+            // Opening it as a file reports the error.
             Some(Err(_)) | None => return Ok(None),
             Some(Ok(target)) => target,
         };
@@ -141,7 +142,7 @@ impl ShownArgs {
         let pid = if let Target::Process(pid) = target { Some(pid) } else { None };
         let (messages, incoming) = sync_channel(WAITING);
         let wish = HOW.open(target, messages)?;
-        // Of a recording everything is shown.
+        // Everything in a recording is shown.
         let window = if is_file { Duration::MAX } else { Limits::default().window };
         let mut session = Session::new(incoming, Limits { window, ..Limits::default() });
         if let Some(wish) = wish {
@@ -158,7 +159,7 @@ impl ShownArgs {
         }))
     }
 
-    /// A process, of which snapshots may be taken if that was allowed. They are opened as those that are named.
+    /// A process, with a way to take snapshots if that is permitted. They are opened like named ones.
     fn with_snapshots(&self, file: File, pid: u32, running: Option<&Running<'_>>) -> File {
         let may = running.is_some_and(|running| running.may_take_snapshots);
         let Some(process) = may.then(|| SnapshotsOf::process(pid)).flatten() else { return file };
@@ -171,7 +172,7 @@ impl ShownArgs {
         }))
     }
 
-    /// Opens the files that were named, and nothing else.
+    /// Opens only the named files.
     pub fn files(&self, console: &mut Console) -> Result<Vec<File>, Failure> {
         self.files.iter().map(|path| self.file(path, console)).collect()
     }
@@ -186,7 +187,7 @@ impl ShownArgs {
         let header = info(&snapshot);
         let place = path.to_owned();
         let options = OpenOptions { indexes: self.index.store(console)?, types };
-        // What comes through a pipe can be read once only.
+        // Data from a pipe can be read only once.
         let piped = Mutex::new((path == Path::new("-")).then_some(snapshot));
         let open: HeapOpener = Box::new(move |progress| {
             let piped = piped.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -203,7 +204,8 @@ impl ShownArgs {
     }
 }
 
-/// Whether a file is what `bactrian live --record` writes. What cannot be read twice is not looked at.
+/// Whether a file was written by `bactrian live --record`. Anything that cannot be read twice is not
+/// examined.
 pub fn is_recording(path: &Path) -> bool {
     let mut first = [0; recording::MAGIC.len()];
     let read = |mut file: fs::File| file.read_exact(&mut first).is_ok();

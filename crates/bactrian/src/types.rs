@@ -1,4 +1,4 @@
-//! Which table of types goes with a snapshot or a trace.
+//! Finds the type table for a snapshot or a trace.
 
 use std::collections::HashMap;
 use std::fs;
@@ -29,7 +29,7 @@ pub struct TypesArg {
 }
 
 impl TypesArg {
-    /// What was given, as words of a command line.
+    /// The arguments, as words of a command line.
     pub fn words(&self) -> Vec<String> {
         match &self.types {
             Some(path) => vec!["--types".to_owned(), path.to_string_lossy().into_owned()],
@@ -38,8 +38,8 @@ impl TypesArg {
         }
     }
 
-    /// The table that is named; otherwise the one that lies beside the snapshot; otherwise one made of what the compiler
-    /// left where the program is.
+    /// The named table; otherwise the one beside the snapshot; otherwise one made from the compiler's output
+    /// beside the program.
     pub fn for_snapshot(
         &self,
         file: &Path,
@@ -48,14 +48,14 @@ impl TypesArg {
         if let Some(beside) = self.named_or_beside(file, console)? {
             return Ok(Some(beside));
         }
-        // What comes through a pipe can be read once only. What is wrong with a file is told when it is asked.
+        // Data from a pipe can be read only once. A damaged file is reported when it is queried.
         let snapshot = file.is_file().then(|| Snapshot::open(file).ok()).flatten();
         let (false, Some(snapshot)) = (self.no_types, snapshot) else { return Ok(None) };
         let linked = Linked::of_snapshot(&snapshot);
         made(Path::new(&snapshot.info().program), &linked, console)
     }
 
-    /// The same for a trace.
+    /// Likewise, for a trace.
     pub fn for_trace(
         &self,
         file: &Path,
@@ -69,8 +69,8 @@ impl TypesArg {
         if self.no_types { Ok(None) } else { made(program, linked, console) }
     }
 
-    /// The table that is named, or that lies beside a file: `server.types` beside `server.1.heap` or `server.ctf`. One
-    /// that is beside it and damaged is ignored, and that is said: questions can be answered without types.
+    /// The named table, or the one beside a file: `server.types` beside `server.1.heap` or `server.ctf`. A
+    /// damaged one beside it is ignored with a warning, because questions can be answered without types.
     fn named_or_beside(
         &self,
         file: &Path,
@@ -94,19 +94,19 @@ impl TypesArg {
     }
 }
 
-/// What a program's file says that it was linked from; nothing if it is not there any more.
+/// What a program's file says it was linked from; empty if the file is gone.
 #[derive(Debug, Default)]
 pub struct Linked {
     /// Its version of OCaml.
     pub version: Option<Version>,
     /// Its modules.
     pub units: Vec<LinkedUnit>,
-    /// Files of native code that it loaded with Dynlink, as far as they are known: its file does not tell.
+    /// Native plugins that it loaded with Dynlink, as far as known: the program's file does not list them.
     plugins: Vec<String>,
 }
 
 impl Linked {
-    /// Of a program's file.
+    /// From a program's file.
     pub fn read(bytes: &[u8]) -> Linked {
         let Ok(Executable { form, ocaml }) = Executable::read(bytes) else {
             return Linked::default();
@@ -120,10 +120,10 @@ impl Linked {
         Linked { version, units, plugins: Vec::new() }
     }
 
-    /// Of a snapshot, which also knows what the program loaded.
+    /// From a snapshot, which also lists loaded plugins.
     fn of_snapshot(snapshot: &Snapshot) -> Linked {
         let tables = snapshot.tables();
-        // Among what bytecode has for modules are constants.
+        // In bytecode, constants are listed among the modules.
         let is_bytecode = snapshot.info().code == CodeKind::Bytecode;
         let modules =
             tables.modules.iter().filter(|module| !is_bytecode || module.interface.is_some());
@@ -136,7 +136,7 @@ impl Linked {
         Linked { version, units: units.collect(), plugins: tables.plugins.clone() }
     }
 
-    /// Of the last of these snapshots, if it is of the program; otherwise of the program's file.
+    /// From the last of these snapshots, if it is of the program; otherwise from the program's file.
     pub fn of_last(snapshots: &[PathBuf], program: &Path) -> Linked {
         let written = |path: &&PathBuf| path.metadata().and_then(|data| data.modified()).ok();
         let last = snapshots.iter().max_by_key(written).and_then(|path| Snapshot::open(path).ok());
@@ -150,7 +150,7 @@ impl Linked {
         }
     }
 
-    /// The table of such a program, made if what the compiler left is where it is.
+    /// The path of a type table for such a program, made if the compiler's output is available.
     pub fn table(&self, program: &Path, note: &mut dyn FnMut(&str)) -> Option<PathBuf> {
         sound(program, self, note).ok().flatten().map(|(path, _)| path)
     }
@@ -163,8 +163,8 @@ impl Linked {
         self.units.iter().map(module).collect()
     }
 
-    /// Which units of a table are the program's: those whose digests it repeats. If it is not known what the program
-    /// was linked from, they are believed.
+    /// Which units of a table belong to the program: those with matching digests. If it is unknown what the
+    /// program was linked from, all do.
     pub fn used(&self, table: &Table) -> Vec<bool> {
         let by_name: HashMap<_, _> =
             self.units.iter().map(|unit| (unit.name.as_str(), unit)).collect();
@@ -179,10 +179,10 @@ impl Linked {
     }
 }
 
-/// A table made from what the compiler left for a program and its plugins. If that fails, it is said, and there is none: questions can be answered
-/// without types.
+/// A table made from the compiler's output for a program and its plugins. A failure is only a warning,
+/// because questions can be answered without types.
 fn made(program: &Path, linked: &Linked, console: &mut Console) -> Result<Option<Table>, Failure> {
-    // Before it is done, because it takes seconds; that it cannot be said is no reason to stop.
+    // Printed before, because it takes seconds; a failure to print is no reason to stop.
     let mut say = |note: &str| drop(console.note(note));
     match sound(program, linked, &mut say) {
         Ok(found) => Ok(found.map(|(_, table)| table)),
@@ -193,7 +193,7 @@ fn made(program: &Path, linked: &Linked, console: &mut Console) -> Result<Option
     }
 }
 
-/// A table that can be read, made from what the compiler left or made before. One that was damaged since is made anew.
+/// A readable table, made now or earlier from the compiler's output. A damaged one is made again.
 fn sound(
     program: &Path,
     linked: &Linked,
@@ -208,7 +208,7 @@ fn sound(
             Ok(table) => return Ok(Some((path, table))),
             Err(failure) => note(&format!("a table of types is ignored: {failure}")),
         }
-        // If it cannot be removed, it is met once more.
+        // If it cannot be removed, it will be found again.
         let _ = fs::remove_file(path);
     }
     Ok(None)

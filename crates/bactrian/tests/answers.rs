@@ -1,5 +1,5 @@
-//! Every question, by HTTP, by the command that it names beside its answer, as a tool of an assistant, and in a report: the
-//! numbers are the same.
+//! Every question is answered identically by HTTP, by the command named in its answer, as an assistant's
+//! tool, and in a report.
 
 #[allow(dead_code, reason = "shared with the tests of snapshots, which use more of it")]
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
@@ -22,7 +22,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures").join(name)
 }
 
-/// `bactrian view` of some files, until it goes.
+/// `bactrian view` of some files, until dropped.
 struct Served {
     child: Child,
     host: String,
@@ -61,7 +61,7 @@ impl Served {
         let text = String::from_utf8(text).expect("text");
         let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        // Chunks, if there are any, are lines of JSON's one line.
+        // JSON has no line breaks here, so chunks, if any, are lines.
         let body = match head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
             true => body.split("\r\n").skip(1).step_by(2).collect(),
             false => body.to_owned(),
@@ -69,7 +69,7 @@ impl Served {
         (status.expect("a status"), serde_json::from_str(&body).expect("JSON"))
     }
 
-    /// What a recording says as a whole. It is read in the background: this waits for it.
+    /// The state of a recording. It is read in the background: this waits for it.
     fn live_state(&self, file: usize) -> Value {
         loop {
             let state = self.answer(&format!("live/state?file={file}"));
@@ -93,7 +93,7 @@ impl Drop for Served {
     }
 }
 
-/// What a command prints as `result`. It is typed into a shell, as people do with it.
+/// The `result` printed by a command, which is passed to a shell as users do.
 fn printed(command: &str) -> Value {
     let folder = Path::new(env!("CARGO_BIN_EXE_bactrian")).parent().expect("a folder");
     let path = std::env::var("PATH").unwrap_or_default();
@@ -110,7 +110,7 @@ fn printed(command: &str) -> Value {
     json["result"].clone()
 }
 
-/// Whether two answers are the same but for the last digits of numbers.
+/// Whether two answers are equal up to the last digits of numbers.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -128,7 +128,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Two snapshots of made-up heaps.
+/// Two snapshots of random heaps.
 fn snapshots() -> [PathBuf; 2] {
     let folder = bactrian_fixtures::own_folder("answers");
     [("small", 400, 1), ("grown", 500, 2)].map(|(name, blocks, taken)| {
@@ -153,7 +153,7 @@ fn recording() -> PathBuf {
     path
 }
 
-/// Questions whose commands write pictures, print what only people read, or there are none.
+/// Questions whose commands write pictures or only print text for people, and questions without a command.
 const WITHOUT_JSON: &[&str] = &[
     "overview/contents",
     "trace/flame",
@@ -172,7 +172,8 @@ const WITHOUT_JSON: &[&str] = &[
     "live/log",
 ];
 
-/// At least one of each other question; 0 and 1 are traces, 2 and 3 snapshots. `F` stands for a function.
+/// At least one instance of every other question. Files 0 and 1 are traces, 2 and 3 snapshots; `F` stands for
+/// a function.
 const ASKED: &[&str] = &[
     "overview/info?file=0",
     "overview/info?file=2",
@@ -256,7 +257,7 @@ fn answers_of_live_numbers_are_parts_of_what_their_command_prints() {
     assert!(same(&observers["result"]["observers"], &whole["observers"]), "{observers}\n{whole}");
     let log = served.answer("live/log?file=1&number=2000");
     assert!(same(&log["result"]["log"], &whole["log"]), "{log}\n{whole}");
-    // The end of a line is what the observer says then.
+    // The last point of a line is the observer's value at that moment.
     let mut said = observers["result"]["observers"].as_array().expect("a list").iter();
     let heap = said.rfind(|one| one["name"] == "runtime.heap").expect("a heap");
     let chart = served.answer("live/chart?file=1&name=runtime.heap&last=30&points=10");
@@ -274,7 +275,7 @@ fn snapshots_of_one_process_come_in_the_order_of_their_time() {
     let [small, grown] = snapshots();
     let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
     let expected = [name(&small), "leaky_cache_v2.ctf".to_owned(), name(&grown)];
-    // Other files stay where they were named.
+    // Other files stay in the given order.
     let served = Served::new(&[grown, fixture("leaky_cache_v2.ctf"), small]);
     let files = served.answer("files")["result"]["files"].clone();
     let files = files.as_array().expect("files").iter();
@@ -284,7 +285,7 @@ fn snapshots_of_one_process_come_in_the_order_of_their_time() {
     );
 }
 
-/// `bactrian mcp` of some files, spoken to as a client does: a line of JSON for each message.
+/// `bactrian mcp` of some files, driven like a client does: one line of JSON per message.
 struct Assistant {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -344,7 +345,8 @@ impl Drop for Assistant {
     }
 }
 
-/// Whether what an assistant is told is the same, as far as it is: nulls are left out, numbers have five digits.
+/// Whether an assistant's answer equals the complete one, apart from omitted nulls and numbers rounded to
+/// five digits.
 fn same_for_assistants(told: &Value, whole: &Value) -> bool {
     match (told, whole) {
         (Value::Number(told), Value::Number(whole)) => {
@@ -389,7 +391,7 @@ fn assistants_are_told_the_same() {
                 false => drop(arguments.insert(name.to_owned(), value)),
             }
         }
-        // Tables have fewer rows for assistants, unless it is said how many.
+        // Tables have fewer rows for assistants by default.
         if let Some(number) = parameters.iter().find(|known| known.name == "number") {
             arguments.entry("number").or_insert(number.default.clone());
         }
@@ -417,7 +419,7 @@ fn assistants_are_told_the_same() {
 mod consumers {
     use super::*;
 
-    /// The client that the makers of the protocol keep, from PyPI.
+    /// The reference client of the protocol, from PyPI.
     #[test]
     #[ignore = "needs the client of PyPI: cargo xtask test --all"]
     fn a_client_of_others_is_told_the_same() {
@@ -452,7 +454,7 @@ mod consumers {
     }
 }
 
-/// Questions that no report has: those that people type for, and those that the page does not ask.
+/// Questions that no report contains: those that depend on typed text, and those that the page does not ask.
 const NOT_REPORTED: &[&str] = &[
     "trace/tree",
     "trace/around",
@@ -463,7 +465,7 @@ const NOT_REPORTED: &[&str] = &[
     "heap/evolution-names",
 ];
 
-/// The answers that a report carries, by their questions.
+/// The answers in a report, by question.
 fn carried(report: &str) -> Vec<(String, Value)> {
     let (_, after) = report.split_once(r#"id="answers">"#).expect("answers");
     let (json, _) = after.split_once("</script>").expect("their end");
@@ -510,7 +512,7 @@ fn reports_have_the_same() {
     assert!(listed.iter().all(|file| file["state"] == "open"), "{listed:?}");
     let served = Served::new(&files);
     served.live_state(4);
-    // How far opening has come is another thing.
+    // The progress of opening files differs.
     for (question, answer) in carried.iter().filter(|(question, _)| question != "files?") {
         let (_, asked) = served.ask(question);
         let is_same =
@@ -561,7 +563,7 @@ fn tables_are_sorted_and_searched_before_they_are_cut() {
     let total = |row: &Value| row["total"]["value"].as_f64().expect("a number");
     let all = rows("trace/top?number=0&sort=total");
     assert!(all.is_sorted_by(|a, b| total(a) >= total(b)));
-    // Page after page is the whole, in the same order.
+    // All pages together equal the whole, in the same order.
     let mut pages = Vec::new();
     for offset in (0..all.len()).step_by(3) {
         pages.extend(rows(&format!("trace/top?sort=total&number=3&offset={offset}")));
@@ -589,7 +591,7 @@ fn answers_have_a_bound() {
     }
 }
 
-/// A trace with many functions, so that questions to it take a while.
+/// A trace with many functions, so that questions about it take a while.
 #[test]
 fn aborted_questions_end() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
@@ -610,16 +612,16 @@ fn aborted_questions_end() {
     let begin = std::time::Instant::now();
     served.answer("trace/top?number=1");
     assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
-    // Threads that answer questions are kept for a while, but no more than were ever needed at once.
+    // Threads that answer questions are kept for a while, but no more than were needed at once.
     assert!(threads() <= before + 8, "{} threads, {before} before", threads());
 }
 
-/// A list of an answer.
+/// A list in an answer.
 fn list<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
     answer[name].as_array().expect("a list")
 }
 
-/// A list of numbers.
+/// A list of numbers in an answer.
 fn numbers(answer: &Value, name: &str) -> Vec<f64> {
     list(answer, name).iter().map(|number| number.as_f64().expect("a number")).collect()
 }
@@ -633,7 +635,7 @@ fn flame_graphs_have_what_trees_have() {
         let (total, own) = (numbers(flame, "total"), numbers(flame, "own"));
         assert!((total[0] - flame["all"]["value"].as_f64().expect("a number")).abs() < 1e-6);
         assert!((own.iter().sum::<f64>() - total[0]).abs() < 1e-6 * total[0]);
-        // The largest outermost frame is that of the tree.
+        // The largest outermost frame equals that of the tree.
         let tree = printed(&format!(
             "bactrian tree {} --min-share 0 --metric {metric}",
             fixture("leaky_cache_v2.ctf").display()
@@ -642,7 +644,7 @@ fn flame_graphs_have_what_trees_have() {
         let label = list(flame, "label")[1].as_u64().expect("a number") as usize;
         assert_eq!(list(flame, "labels")[label]["name"], branch["name"]);
         assert!((total[1] - branch["total"]["value"].as_f64().expect("a number")).abs() < 1e-6);
-        // A stack by itself, and the way to it.
+        // A single stack, and the path to it.
         let id = list(flame, "id")[1].as_u64().expect("a number");
         let zoomed = served.answer(&format!("trace/flame?file=0&metric={metric}&at={id}"));
         assert_eq!(zoomed["result"]["total"][0], flame["total"][1]);
@@ -678,7 +680,7 @@ fn two_heaps_are_laid_over_each_other() {
     for (file, column) in [(0, "before"), (1, "total")] {
         let whole = served.answer(&format!("heap/dominators?file={file}"));
         assert_eq!(grown[column][0], whole["result"]["rows"][0]["retained"], "{column}");
-        // A holder holds what is below it, and itself.
+        // A holder retains what is below it, and itself.
         let (sizes, parents) = (numbers(&grown, column), numbers(&grown, "parent"));
         let mut below = vec![0.0; sizes.len()];
         for at in 1..sizes.len() {
@@ -688,13 +690,13 @@ fn two_heaps_are_laid_over_each_other() {
     }
     assert!(numbers(&grown, "total").len() > 10);
     assert!(numbers(&grown, "before").iter().any(|size| *size > 0.0));
-    // By time, whatever comes first.
+    // By time, in any order of arguments.
     assert_eq!(flame("files=1&files=0"), grown);
     let same = flame("files=1&files=1");
     assert_eq!((&same["before"], &same["own_before"]), (&same["total"], &same["own"]));
     let (status, one) = served.ask("heap/diff-flame?files=0");
     assert!(status >= 400 && one.to_string().contains("at least two"), "{one}");
-    // And as a picture of the command.
+    // And as a picture by the command.
     let path = bactrian_fixtures::own_folder("heap_flames").join("grown.svg");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["heap", "diff"]).args(snapshots()).arg("--flame").arg(&path);
@@ -718,7 +720,7 @@ fn paths_names_and_sources_are_told() {
     let file = files[0].as_str().expect("a name");
     let source = served.answer(&format!("trace/source?file=0&path={file}&line=3"));
     assert_eq!(source["result"]["file"], file);
-    // No other file of the disk is shown, whatever is asked for.
+    // No other file on disk is shown, whatever is requested.
     for path in ["/etc/passwd", "../../../../etc/passwd", "Cargo.toml", "src/main.rs"] {
         let source = served.answer(&format!("trace/source?file=0&path={path}&line=1"));
         assert_eq!(source["result"]["found"], false, "{path}");
@@ -746,7 +748,7 @@ fn what_is_wrong_with_a_question_is_said() {
     }
 }
 
-/// Its files are old, and read by the readers of today: `cargo xtask demo --write` makes them anew.
+/// Its files are old and read by current readers; `cargo xtask demo --write` recreates them.
 #[test]
 fn demo_is_read_without_loss_with_its_source_and_types_and_leaves_nothing() {
     let mut served = Served::new(&[PathBuf::from("--demo")]);
@@ -760,7 +762,7 @@ fn demo_is_read_without_loss_with_its_source_and_types_and_leaves_nothing() {
         let answer = served.answer(question);
         assert_eq!(answer["notes"].as_array().map(Vec::len), Some(0), "{question}: {answer}");
     }
-    // No machine of ours is in them.
+    // They contain no data of our machines.
     let infos = [0, 1, 2, 3].map(|file| served.answer(&format!("overview/info?file={file}")));
     for info in &infos {
         let of = (&info["result"]["host"], &info["result"]["program"]);
@@ -768,7 +770,7 @@ fn demo_is_read_without_loss_with_its_source_and_types_and_leaves_nothing() {
     }
     let suspects = served.answer("heap/suspects?files=1&files=2&files=3").to_string();
     assert!(suspects.contains("Leaky_cache.Cache.entry"), "no types: {suspects}");
-    // The line that keeps most is still the same in the source.
+    // The line that retains most is still the same in the source.
     let top = served.answer("trace/top?file=0&by=line&number=1");
     assert_eq!(top["result"]["rows"][0]["name"], "leaky_cache.ml:34", "{top}");
     let source = served.answer("trace/source?file=0&path=leaky_cache.ml&line=34");

@@ -1,6 +1,6 @@
-//! The command line as people and scripts meet it.
+//! The command line as people and scripts see it.
 //!
-//! Golden files hold what a command prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew.
+//! Golden files contain a command's output and exit status; `UPDATE_GOLDEN=1 cargo test` rewrites them.
 
 mod golden;
 
@@ -201,7 +201,7 @@ fn numbers_agree_between_commands() {
     let timeline = parse(&run(&["timeline", "--json", "leaky_cache_v2.ctf"]));
     assert_eq!(contents["peak"], timeline["result"]["all"]["peak"]);
     let tree = parse(&run(&["tree", "--json", "leaky_cache_v2.ctf"]));
-    // What is kept is what is measured, if nothing is said.
+    // Live objects are the default metric.
     assert_eq!(contents["live_at_end"], tree["result"]["tree"]["all"]);
 }
 
@@ -283,7 +283,7 @@ fn files_are_private_and_whole() {
 fn names_cannot_drive_the_terminal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let hostile = damaged(folder.path(), "hostile.ctf", |bytes| {
-        // The program's name, of the same length, with an escape sequence in it.
+        // The program's name, with the same length, containing an escape sequence.
         let at = bytes.windows(11).position(|w| w == b"leaky_cache").expect("the program's name");
         bytes[at..at + 5].copy_from_slice(b"\x1b[31m");
     });

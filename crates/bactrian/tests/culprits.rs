@@ -1,7 +1,7 @@
-//! Programs that leak, each in a way that programs in production do: the first answer names the culprit.
+//! Programs that leak, each in a way that occurs in production: the first answer names the culprit.
 //!
-//! Each is recorded as its user would do it, and asked with one command. The first sentence of the answer has to name who holds
-//! the memory and a line of the source.
+//! Each is recorded as a user would, and examined with one command. The first sentence of the answer must
+//! name the holder of the memory and a source line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use std::process::{Command, Stdio};
 
 use bactrian_fixtures::{BOTH, Compiler, Recipe};
 
-/// A program of `programs/culprits/`.
+/// A program in `programs/culprits/`.
 struct Culprit {
     name: &'static str,
     /// Its argument: how much it leaks.
     argument: &'static str,
-    /// When snapshots are taken.
+    /// The moments of snapshots.
     snapshots: &'static str,
-    /// What the first finding of `heap suspects` says, among others.
+    /// Texts in the first finding of `heap suspects`.
     suspects: &'static [&'static str],
-    /// What the first row of `top --by site` says.
+    /// Texts in the first row of `top --by site`.
     top: &'static [&'static str],
-    /// Whether it is linked with Lwt, which is there for the machine's own OCaml.
+    /// Whether it uses Lwt, which is installed for the system's OCaml.
     with_lwt: bool,
 }
 
@@ -100,7 +100,7 @@ const CULPRITS: &[Culprit] = &[
     },
 ];
 
-/// Runs bactrian where this compiler is at hand, as it is for who compiled the program.
+/// Runs bactrian with this compiler in PATH, as for the user who compiled the program.
 fn bactrian(arguments: &[&str], folder: &Path, compiler: Compiler) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     let others = std::env::var("PATH").unwrap_or_default();
@@ -109,12 +109,12 @@ fn bactrian(arguments: &[&str], folder: &Path, compiler: Compiler) -> String {
     command.env("PATH", format!("{tools}{others}"));
     let output = command.args(arguments).current_dir(folder).output().expect("bactrian runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    // A finding that is certain is status 1.
+    // A certain finding gives status 1.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {said}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The executable of a program of `programs/culprits/`, with these libraries.
+/// The executable of a program in `programs/culprits/`, with these libraries.
 fn built(name: &str, libraries: &str, compiler: Compiler) -> PathBuf {
     let arguments = format!("-g -bin-annot {libraries} {name}.ml -o {name}");
     let ocamlopt = compiler.ocamlopt();
@@ -128,14 +128,14 @@ impl Culprit {
         built(self.name, if self.with_lwt { "-I +lwt lwt.cmxa" } else { "" }, compiler)
     }
 
-    /// What is wrong with its first answers.
+    /// What is wrong with the first answers.
     fn faults(&self, compiler: Compiler) -> Vec<String> {
         if self.with_lwt && compiler.version() != (4, 13) {
             return Vec::new();
         }
         let program = self.built(compiler);
         let folder = bactrian_fixtures::own_folder(&format!("culprit-{}", self.name));
-        // On a busy machine a peak is over before there is room for its copy.
+        // On a busy machine a peak may pass before its copy can be made.
         let busy = ["--snapshots-when-busy", "wait"];
         let record = ["record", "--snapshots", self.snapshots, "-o", "trace.ctf"];
         let record = [&record[..], &busy, &["--"]].concat();
@@ -143,7 +143,7 @@ impl Culprit {
         bactrian(&[&record[..], &[program, self.argument]].concat(), &folder, compiler);
         let mut faults = Vec::new();
         let mut look = |what: &str, answer: &str, wanted: &[&str]| {
-            // Lines are broken where the terminal ends.
+            // Lines are wrapped at the terminal's width.
             let answer = answer.split_whitespace().collect::<Vec<_>>().join(" ");
             for word in wanted.iter().filter(|word| !answer.contains(**word)) {
                 faults.push(format!(
@@ -170,8 +170,8 @@ impl Culprit {
 }
 
 impl Culprit {
-    /// How much of its heap has no type, if that is much, without a single sample: what closures captured, frames hold and finalisers
-    /// wait for is known by the variables in scope there.
+    /// How much of its heap is untyped without any samples, if that is much. The contents of closures, frames
+    /// and finalised values are known from the variables in scope.
     fn untyped(&self, folder: &Path, compiler: Compiler) -> Option<String> {
         let program = self.built(compiler);
         let when = self.snapshots;
@@ -217,12 +217,12 @@ fn what_came_in_one_round_and_stayed_is_told_by_three_snapshots() {
         let mut rounds = child.stdin.take().expect("piped");
         let pid = child.id().to_string();
         for name in ["before.heap", "after.heap", "later.heap"] {
-            // The first round is the one that also fills what is there once.
+            // The first round also fills caches.
             writeln!(rounds, "work").expect("it reads");
             lines.next().expect("a line").expect("text");
             bactrian(&["snapshot", &pid, "-o", name], &folder, compiler);
         }
-        // In whatever order they are named.
+        // The order of the names does not matter.
         let asked = ["heap", "leaks", "later.heap", "before.heap", "after.heap", "--json"];
         let told = bactrian(&asked, &folder, compiler);
         let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");

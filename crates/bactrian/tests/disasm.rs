@@ -1,7 +1,7 @@
-//! `bactrian disasm` on real bytecode, and on a trace that says of which instructions it is.
+//! `bactrian disasm` on real bytecode, and on a trace that says which instructions allocated.
 //!
-//! Golden files hold what it prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew. They are
-//! those of Debian 12, whose OCaml is 4.13.1.
+//! Golden files contain its output and exit status; `UPDATE_GOLDEN=1 cargo test` rewrites them. They are for
+//! Debian 12, whose OCaml is 4.13.1.
 
 mod golden;
 
@@ -18,7 +18,8 @@ use bactrian_trace::{
 };
 use serde_json::Value;
 
-/// Bytecode of the eight queens with debug information and without, and traces of it, made once for all tests.
+/// Bytecode of the eight queens with and without debug information, and traces of it, made once for all
+/// tests.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -78,8 +79,8 @@ impl Locate for Names<'_> {
     }
 }
 
-/// A trace of every word: two conses, a closure, and what a primitive allocates. In the trace of another build
-/// instructions have other numbers.
+/// A trace of every word: two conses, a closure, and what a primitive allocates. `shift` gives instructions
+/// other numbers, as in another build.
 fn trace(program: &Program<'_>, shift: u64) -> Vec<u8> {
     let info = TraceInfo {
         version: 2,
@@ -97,7 +98,7 @@ fn trace(program: &Program<'_>, shift: u64) -> Vec<u8> {
     for (place, words, times) in [
         (first(program, "Queens_lists.solutions.(fun)", Opcode::MAKEBLOCK2), 2, 500),
         (first(program, "Stdlib__List.map", Opcode::MAKEBLOCK2), 2, 500),
-        // The interpreter is in the middle of the instruction then.
+        // The interpreter is in the middle of the instruction at that point.
         (Pc(first(program, "Queens_lists.solutions", Opcode::CLOSURE).0 - 1), 3, 60),
         (printing, 100, 1),
     ] {
@@ -118,7 +119,7 @@ fn trace(program: &Program<'_>, shift: u64) -> Vec<u8> {
     writer.finish().expect("room")
 }
 
-/// Names of what stands so many words before.
+/// Names of what is this many words earlier.
 struct Shifted<'p>(Names<'p>, u64);
 
 impl Locate for Shifted<'_> {
@@ -190,7 +191,7 @@ fn the_whole_listing_has_every_instruction_once() {
     let program = Program::read(&bytes).expect("bytecode");
     let all = program.instructions().map(|one| (one.at.0, program.show(&one)));
     assert_eq!(listed, all.collect::<Vec<_>>());
-    // Sources of the standard library stand where the compiler found them.
+    // Sources of the standard library are where the compiler found them.
     assert!(listing.contains("\nlist.ml:92  | a::l -> let r = f a in r :: map f l\n"));
 
     let result = json("./queens.byte --json");
@@ -226,7 +227,7 @@ fn words_are_those_of_the_trace_with_or_without_headers() {
 #[test]
 fn sources_are_found_where_one_says() {
     let listing = |line: &str| text(&disasm(line).stdout);
-    // Neither here, nor beside the program, nor where the compiler ran.
+    // Neither in the current directory, nor beside the program, nor where the compiler ran.
     let moved = folder().join("moved");
     fs::create_dir_all(&moved).expect("room");
     let source = moved.join("kept_here.ml");

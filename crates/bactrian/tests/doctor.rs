@@ -1,8 +1,8 @@
-//! `bactrian doctor` on real files: what OCaml's compilers and their options make of one small program, what
-//! else is on a machine, and what is no program at all.
+//! `bactrian doctor` on real files: one small program as compiled by different compilers with different
+//! options, other programs of the system, and files that are not programs.
 //!
-//! Golden files hold what it prints and how it ends; `UPDATE_GOLDEN=1 cargo test` writes them anew. They are
-//! those of Debian 12, whose OCaml is 4.13.1.
+//! Golden files contain its output and exit status; `UPDATE_GOLDEN=1 cargo test` rewrites them. They are for
+//! Debian 12, whose OCaml is 4.13.1.
 
 mod golden;
 
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use bactrian_fixtures::{Compiler, Recipe, own_folder, run, runtime_of};
 use serde_json::Value;
 
-/// Tells its process number and waits until its input ends.
+/// Prints its process id and waits until its input ends.
 const SOURCE: &str = "\
 let pairs = List.init 100 (fun i -> (i, string_of_int i))
 let () =
@@ -26,7 +26,7 @@ let () =
   with End_of_file -> print_endline (String.concat \",\" (List.map snd pairs))
 ";
 
-/// What is made of it: file, compiler, options.
+/// The variants: file, compiler, options.
 const COMPILED: &[(&str, &str, &str)] = &[
     ("native", "ocamlopt", "-g"),
     ("without_g", "ocamlopt", ""),
@@ -39,7 +39,7 @@ const COMPILED: &[(&str, &str, &str)] = &[
     ("complete", "ocamlc", "-g -output-complete-exe"),
 ];
 
-/// A folder with all programs, made once for all tests.
+/// A directory with all programs, made once for all tests.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -95,7 +95,7 @@ fn bactrian(args: &[&str]) -> Output {
     command.output().expect("bactrian starts")
 }
 
-/// What doctor says of something, as JSON.
+/// The output of doctor as JSON.
 fn result(subject: &str) -> Value {
     let output = bactrian(&["doctor", subject, "--json"]);
     let json: Value = serde_json::from_slice(&output.stdout)
@@ -192,7 +192,8 @@ fn ocaml5_is_told_from_ocaml4() {
     assert_eq!(bytecode["record"]["works"], "yes");
 }
 
-/// An OCaml that is newer than we know has all names of the newest that we do: it is known by what it says of itself.
+/// A version of OCaml newer than any we know has all symbols of the newest that we know: it is recognised by
+/// its own version string.
 #[test]
 fn an_unknown_version_is_refused_by_name_in_all_commands() {
     let source = "let () = print_endline Sys.ocaml_version; ignore (input_line stdin)\n";
@@ -227,7 +228,7 @@ fn an_unknown_version_is_refused_by_name_in_all_commands() {
     refused(&["doctor", &pid]);
     refused(&["record", "--for", "1", "-o", "newer.ctf", &pid]);
     refused(&["snapshot", "-o", "newer.heap", &pid]);
-    // What needs no runtime is shown, and why the rest is not.
+    // What needs no runtime is shown, with the reason why the rest is not.
     let shown = text_of(&bactrian(&["live", "--for", "1s", &pid]));
     assert!(shown.contains("process.rss") && shown.contains(&reason), "{shown}");
     drop(process.stdin.take());
@@ -259,7 +260,7 @@ fn a_program_that_gives_rights_is_refused_to_those_who_lack_them() {
     let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
     mode(0o4755);
     assert_eq!(result("./setuid")["record"]["works"], "yes", "who has the rights gains none");
-    // Only root can give files away.
+    // Only root can change the owner of files.
     const NOBODY: u32 = 65534;
     if fs::metadata(&path).expect("ours").uid() != 0
         || std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).is_err()
@@ -275,7 +276,7 @@ fn a_program_that_gives_rights_is_refused_to_those_who_lack_them() {
     }
 }
 
-/// Starts a program that waits, and tells its number and what ends it.
+/// Starts a waiting program. Returns it and the process id of the program.
 fn waiting(command: &mut Command) -> (std::process::Child, u32) {
     let mut child = command
         .current_dir(folder())
@@ -341,7 +342,7 @@ fn what_has_no_names_gets_the_right_advice() {
         }
         let advice = said["record"]["way_out"].as_str().expect("words");
         assert!(!advice.contains("strip") && !advice.contains("snapshot"), "{advice}");
-        // The same with the compiler at hand.
+        // The same with the compiler in PATH.
         let said = result(subject);
         assert_eq!(said["program"]["ocaml"]["version_source"], "code");
         assert_eq!(said["attach"]["works"], "yes");
@@ -350,7 +351,7 @@ fn what_has_no_names_gets_the_right_advice() {
     }
 }
 
-/// The most memory that recording a program has taken when the program runs, in kB.
+/// The peak memory of recording a program by the time it runs, in kB.
 fn memory_to_record(program: &str) -> u64 {
     let mut record = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     let (child, _) = waiting(record.args(["record", "-o", "memory.ctf", "--quiet", "--", program]));
@@ -381,7 +382,7 @@ fn our_own_process_is_no_ocaml() {
 
 #[test]
 fn a_number_is_a_file_if_there_is_one() {
-    // More than any process has.
+    // Larger than any process id.
     let name = "4194306";
     fs::copy(folder().join("native"), folder().join(name)).expect("room");
     let said = result(name);

@@ -1,5 +1,5 @@
-//! Questions about a fleet that was made from the stacks of a real program, with a leak, a regression and an odd machine in it: every
-//! engine finds them, and all have the same answers.
+//! Questions about a fleet generated from the stacks of a real program, with a leak, a regression and an
+//! outlying machine planted: every engine finds them, and all give the same answers.
 
 mod garage;
 mod sql_engines;
@@ -21,7 +21,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// A store, and the functions of what is wrong.
+/// A store, and the functions that are at fault.
 struct Made {
     store: String,
     leak: String,
@@ -32,7 +32,7 @@ struct Made {
 /// Forty machines for sixteen minutes.
 const HOSTS: &str = "40";
 const MINUTES: u64 = 16;
-/// When they begin.
+/// The start of the data.
 const BEGIN: u64 = 1_795_010_400;
 
 fn made(name: &str) -> Made {
@@ -64,7 +64,7 @@ fn made(name: &str) -> Made {
 }
 
 impl Made {
-    /// What an engine says to all questions, in their order.
+    /// An engine's answers to all questions, in order.
     fn asked(&self, engine: fn(&str, &[String]) -> Vec<Value>) -> Vec<Vec<Vec<Value>>> {
         let window = Window { begin: BEGIN, end: BEGIN + MINUTES * 60, service: None };
         let files = |table: &str| {
@@ -88,7 +88,7 @@ impl Made {
     }
 }
 
-/// Whether values are the same: engines add in another order.
+/// Whether values are equal: engines sum in different orders.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0),
@@ -116,13 +116,13 @@ mod consumers {
         assert_eq!(leaves("builds_allocate", 3), [&made.regression]);
         assert_eq!(leaves("builds_hold", 3), [""; 0]);
         assert_eq!(leaves("odd_hosts", 1), ["mail-0031"]);
-        // What fills up and is full is held, and grows no more.
+        // A cache that is full retains memory, but does not grow.
         assert!(leaves("live_sites", 1).contains(&made.cache.as_str()));
         assert_eq!(rows("over_time").len(), 4 * MINUTES as usize);
     }
 }
 
-/// An engine that is distributed: two workers, each a process of its own.
+/// A distributed engine: two workers, each in its own process.
 mod spark {
     use super::*;
 
@@ -162,14 +162,14 @@ mod queries {
             }
         };
         check(&made.store);
-        // And after a roll-up, to which this fleet is old enough.
+        // And after a roll-up, for which this fleet is old enough.
         let packed =
             said(&bactrian(&["fleet", "roll-up", &made.store, "--keep-minutes", "100000"]));
         assert!(packed.starts_with("60"), "{packed}");
         check(&made.store);
     }
 
-    /// Columns are only ever added: files of an earlier version have fewer, those of a later one more.
+    /// Columns are only ever added: files of an earlier version have fewer, those of a later version more.
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
     fn files_of_other_versions_are_read() {
@@ -249,7 +249,7 @@ mod queries {
     }
 }
 
-/// Stores that are no folders.
+/// Stores other than directories.
 mod stores {
     use super::garage::Garage;
     use super::*;
@@ -259,7 +259,7 @@ mod stores {
         command.args(arguments).envs(garage.environment()).output().expect("bactrian runs")
     }
 
-    /// Samples of a store, by service.
+    /// Samples in a store, by service.
     fn services(output: &Output) -> Value {
         let told: Value = serde_json::from_str(&said(output)).expect("JSON");
         told["result"]["answers"]["services"].clone()
@@ -281,7 +281,7 @@ mod stores {
         let ship =
             |garage: &Garage, trace: &str| with(garage, &["ship", trace, "--to", &there, "--once"]);
         said(&ship(&garage, &one));
-        // With one node less it goes on, with two less it does not, and says so.
+        // With one node less it continues; with two less it fails with an error.
         garage.kill_node(2);
         said(&ship(&garage, &one));
         garage.kill_node(1);
@@ -303,7 +303,7 @@ mod stores {
         let rolled_up = ["fleet", "roll-up", &there, "--keep-minutes", "100000"];
         said(&with(&garage, &rolled_up));
         assert_eq!(services(&with(&garage, &asked)), expected);
-        // Whoever may not enter is told so.
+        // A client without access is told so.
         let mut stranger = Command::new(env!("CARGO_BIN_EXE_bactrian"));
         stranger.args(&asked).envs(garage.environment()).env("AWS_SECRET_ACCESS_KEY", "wrong");
         let refused = stranger.output().expect("bactrian runs");

@@ -1,6 +1,6 @@
-//! `bactrian info`, `bactrian check` and `bactrian heap` on heap snapshots, sound and damaged.
+//! `bactrian info`, `bactrian check` and `bactrian heap` on intact and damaged heap snapshots.
 //!
-//! Golden files hold what they print and how they end; `UPDATE_GOLDEN=1 cargo test` writes them anew.
+//! Golden files contain their output and exit status; `UPDATE_GOLDEN=1 cargo test` rewrites them.
 
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
 mod heaps;
@@ -25,7 +25,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures")
 }
 
-/// Snapshots of made-up heaps, made once for all tests.
+/// Snapshots of random heaps, made once for all tests.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -52,7 +52,7 @@ fn folder() -> &'static Path {
 
 fn snapshot(blocks: u32) -> Vec<u8> {
     let mut heap = heaps::random(&mut heaps::Dice(1), blocks, Columns::default());
-    // As files are that were written before there was this table.
+    // As in files that were written before this table existed.
     heap.tables.fibers = None;
     heap.info = Info {
         writer: "bactrian 0.1.0".to_owned(),
@@ -80,7 +80,7 @@ fn snapshot(blocks: u32) -> Vec<u8> {
     heaps::write(&heap, 150).expect("it can be written")
 }
 
-/// A program with people, and what the compiler knew of it.
+/// A program with people, and its types from the compiler.
 fn people() -> World {
     let mut world = World::new();
     let colors = ["Red", "Green"].iter().zip(0..).map(|(name, tag)| constructor(name, tag, &[]));
@@ -235,7 +235,7 @@ fn commands_print_what_the_golden_files_hold() {
     golden::check("heap_", table, run);
 }
 
-/// Each verb takes what it is given for a snapshot, and says the same if it is none.
+/// Every verb takes its argument for a snapshot, and gives the same error if it is not one.
 #[test]
 fn what_is_no_snapshot_is_refused_in_the_same_words_by_all_verbs() {
     let verbs = [
@@ -265,7 +265,7 @@ fn what_is_no_snapshot_is_refused_in_the_same_words_by_all_verbs() {
     let help = run("heap --help");
     let all =
         text(&help.stdout).split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next());
-    // What goes on in another line stands further right.
+    // Continuation lines are indented further.
     let is_first = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let lines = all.expect("a list of verbs").lines().filter(is_first);
     let listed = lines.filter_map(|line| line.split_whitespace().next());
@@ -330,8 +330,8 @@ fn a_snapshot_comes_through_a_pipe_too() {
     assert!(text(&output.stdout).contains("passed    the file is whole"));
 }
 
-/// Runs `heap roots` in a folder of its own with one snapshot, `small.heap`, and these variables; what it printed, and the
-/// files that are there afterwards.
+/// Runs `heap roots` in its own directory with one snapshot, `small.heap`, and these variables. Returns its
+/// output, and the files that exist afterwards.
 fn roots_with(variables: &[(&str, &str)], options: &[&str]) -> (Output, Vec<String>) {
     let place = tempfile::tempdir().expect("room");
     fs::copy(folder().join("small.heap"), place.path().join("small.heap")).expect("room");
@@ -414,7 +414,7 @@ fn processes_share_the_directory_within_its_bound() {
     let expected = files.map(|file| ask(file, "0").wait_with_output().expect("it ends"));
     let indexes = cache.path().join("bactrian/indexes");
     assert!(!indexes.exists());
-    // Room for some of them.
+    // Space for some of them.
     const LIMIT: u64 = 60_000;
     for _ in 0..5 {
         let running: Vec<_> =

@@ -1,4 +1,5 @@
-//! Tables as Parquet files, read by DuckDB: their numbers are those of the other commands, and every query of the cookbook has an answer.
+//! Tables as Parquet files, read by DuckDB: their numbers equal those of other commands, and every query in
+//! the cookbook has an answer.
 
 #[allow(dead_code, reason = "shared with the tests of snapshots, which use more of it")]
 #[path = "../../snapshot/tests/snapshot/heaps.rs"]
@@ -30,7 +31,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures").join(name)
 }
 
-/// A made-up heap, a trace and a recording, and the folder of their tables.
+/// A random heap, a trace and a recording, and the directory of their tables.
 struct Exported {
     heap: String,
     trace: String,
@@ -73,7 +74,7 @@ fn each_table_is_a_file() {
     let expected =
         ["blocks", "classes", "edges", "frames", "objects", "roots", "stacks", "strings", "values"];
     assert_eq!(names, expected.map(|name| format!("{name}.parquet")));
-    // Where they go must be said, and a file cannot be a folder.
+    // An output is required, and it cannot be an existing file.
     for output in [&["-o", "-"][..], &[], &["-o", &heap]] {
         let refused = bactrian(&[&["heap", "export", &heap, "--to", "parquet"], output].concat());
         assert!(!refused.status.success(), "{refused:?}");
@@ -82,7 +83,7 @@ fn each_table_is_a_file() {
     }
 }
 
-/// The queries of the cookbook.
+/// The queries in the cookbook.
 fn cookbook() -> Vec<String> {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tables.md");
     let document = std::fs::read_to_string(document).expect("the document");
@@ -92,7 +93,7 @@ fn cookbook() -> Vec<String> {
     queries
 }
 
-/// The store of the profiles of a trace.
+/// A store with the profiles of a trace.
 fn shipped(name: &str) -> String {
     let store = bactrian_fixtures::own_folder(name).join("store");
     let store = store.to_str().expect("a text").to_owned();
@@ -141,7 +142,7 @@ mod consumers {
         let queries = cookbook();
         for (query, answer) in queries.iter().zip(answers(&exported.folder, &queries)) {
             assert!(answer["error"].is_null(), "{query}\n{answer}");
-            // Made-up heaps are not sampled.
+            // Random heaps have no samples.
             let may_be_empty = query.contains("age is not null");
             assert!(
                 may_be_empty || answer["rows"].as_array().is_some_and(|rows| !rows.is_empty()),
@@ -150,7 +151,7 @@ mod consumers {
         }
     }
 
-    /// What is shipped of a trace is what the trace has, for whoever reads a fleet.
+    /// The shipped profiles of a trace contain the trace's numbers.
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
     fn profiles_of_a_fleet_have_the_numbers_of_the_trace() {
@@ -190,9 +191,9 @@ mod consumers {
         let origins = told[2]["rows"].as_array().expect("rows");
         assert_eq!(origins.len(), 1, "{origins:?}");
         assert_eq!((&origins[0][0], &origins[0][2]), (&"shop".into(), &"zone=a".into()));
-        // By function it is what the tables of the trace say.
+        // By function they equal the tables of the trace.
         assert_eq!(told[3]["rows"], told[4]["rows"]);
-        // And no names are told if that is wished.
+        // And on request, no names are shipped.
         let redacted = format!("{store}/redacted");
         let shipped = bactrian(&["ship", trace, "--to", &redacted, "--once", "--redact", "names"]);
         assert!(shipped.status.success(), "{shipped:?}");
@@ -206,7 +207,7 @@ mod consumers {
         assert_eq!(names(&redacted), 0);
     }
 
-    /// Of a program whose types are known.
+    /// Of a program with known types.
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
     fn types_are_those_of_the_commands() {
@@ -240,7 +241,7 @@ mod consumers {
             assert_eq!(sums, (row[1].as_f64(), row[2].as_f64()), "{one}");
         }
         assert_eq!(answers[1]["rows"][0][0], 0);
-        // What a block is by its tag, whatever its type.
+        // The kind of a block by its tag, whatever its type.
         for row in answers[2]["rows"].as_array().expect("rows") {
             assert!(row[0] != "type" && (row[1] != 252 || row[0] == "string"), "{row}");
         }
@@ -271,9 +272,9 @@ mod consumers {
         let blocks = &rows(0)[0];
         assert_eq!(number(&blocks[0]), number(&summary["blocks"]));
         assert_eq!(number(&blocks[1]), number(&summary["bytes"]));
-        // Those that are counted are of fields; the table has what ephemerons and continuations hold, too.
+        // The command counts only fields; the table also has the edges of ephemerons and continuations.
         assert!(number(&rows(1)[0][0]) >= number(&summary["pointers"]));
-        // Classes are what blocks come to.
+        // The classes equal the sums over blocks.
         let of_classes: Vec<Value> = rows(2).iter().map(|row| row[0].clone()).collect();
         let of_blocks: Vec<Value> = rows(3).iter().map(|row| row[0].clone()).collect();
         assert_eq!(of_classes, of_blocks);
@@ -286,7 +287,7 @@ mod consumers {
         assert!(is_near(number(&rows(5)[0][0]), number(&info["contents"]["live_at_end"]["value"])));
         assert!(number(&rows(6)[0][1]) > 0.0);
         assert_eq!(number(&rows(7)[0][0]), number(&info["contents"]["deepest_stack"]));
-        // Everything that is pointed to is there.
+        // All targets exist.
         assert_eq!((number(&rows(8)[0][0]), number(&rows(9)[0][0])), (0.0, 0.0));
         let live = json(&["live", &recording, "--json"]);
         let observers = live["observers"].as_array().expect("observers");
@@ -303,7 +304,7 @@ mod queries {
         bactrian(&[&["query"], arguments].concat())
     }
 
-    /// The rows of an answer, as DuckDB's are written.
+    /// The rows of an answer, in DuckDB's format.
     fn rows(arguments: &[&str]) -> Vec<Vec<Value>> {
         let output = ask(&[&["--to", "json"], arguments].concat());
         assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -312,7 +313,7 @@ mod queries {
         told.into_iter().map(|row| row.into_iter().map(|(_, value)| value).collect()).collect()
     }
 
-    /// A value as text: engines differ in how they write numbers, and leave nulls out or not.
+    /// A value as text: engines differ in number formats and in omitting nulls.
     fn show(value: &Value) -> String {
         match value.as_f64() {
             Some(number) => format!("{number:.6e}"),
@@ -332,7 +333,7 @@ mod queries {
     #[ignore = "needs the engine: cargo xtask query"]
     fn answers_are_those_of_duckdb() {
         let Exported { heap, trace, recording, folder } = exported("queries_cookbook");
-        // Which of equals come first is left to engines: the whole answer is compared.
+        // The order of ties is up to the engine: complete answers are compared.
         let whole = |query: &String| match query.rsplit_once(" limit ") {
             Some((before, number)) if number.parse::<u32>().is_ok() => before.to_owned(),
             _ => query.clone(),
@@ -358,10 +359,10 @@ mod queries {
         let retained = number(&format!("select retained from blocks where id = {id}"));
         assert_eq!(number(&format!("select sum(words) * 8 from dominated_by({id})")), retained);
         assert!(number(&format!("select sum(words) * 8 from reachable({id})")) >= retained);
-        // What is reached is what edges say.
+        // Reachability agrees with the edges.
         let edges = "select count(*) from edges e join reachable(0) r on r.id = e.\"from\" left join reachable(0) t on t.id = e.\"to\" where t.id is null";
         assert_eq!(number(edges), 0);
-        // A path begins at a root, and ends at the block; it is the same as that of the table.
+        // A path begins at a root and ends at the block; it equals the table's path.
         let path = rows(&[&heap, &format!("select path({id})")])[0][0].clone();
         let steps = rows(&[
             &heap,
@@ -421,7 +422,7 @@ mod queries {
         }
         let output = ask(&[&trace, "select path(1)"]);
         assert!(String::from_utf8_lossy(&output.stderr).contains("there is none"), "{output:?}");
-        // The document is no evidence, and a file that is missing is named.
+        // A Parquet file is not evidence, and a missing file is named.
         let output = ask(&[&format!("{folder}/blocks.parquet"), "select 1"]);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         let output = ask(&["missing.heap", "select 1"]);
@@ -441,7 +442,7 @@ mod queries {
         assert_eq!(text(&[&heap, query]).lines().count(), 3);
         assert!(text(&[&heap, query, "--to", "csv"]).starts_with("class,blocks\n"));
         assert!(text(&[&heap, query, "--explain"]).contains("StreamingTableExec"));
-        // Only the columns of the query are read, and what it asks of rows is known there.
+        // Only the columns of the query are read, and its predicate is pushed down.
         let plan = text(&[&heap, "select class from blocks where words > 100", "--explain"]);
         assert!(plan.contains("projection=[class, words]"), "{plan}");
         let answer = Path::new(&folder).join("answer.parquet");
@@ -450,14 +451,14 @@ mod queries {
         let counted =
             sql_engines::answers_of_duckdb(&folder, &["select count(*) from answer".to_owned()]);
         assert_eq!(counted[0]["rows"][0][0], 2);
-        // Whoever reads it may have seen enough.
+        // The reader may stop early.
         let mut shell = Command::new("sh");
         shell.args(["-c", "\"$0\" query \"$1\" 'select id from edges e join blocks b on e.\"to\" = b.id' --to csv | head -n 1"]);
         let cut = shell.args([env!("CARGO_BIN_EXE_bactrian"), &heap]).output().expect("it runs");
         assert_eq!((&*cut.stdout, &*cut.stderr), (&b"id\n"[..], &b""[..]), "{cut:?}");
         let piped = ask(&[&heap, query, "--to", "parquet"]);
         assert!(piped.stdout.starts_with(b"PAR1"), "{piped:?}");
-        // What was there before a query that fails is still there.
+        // After a failed query the existing file is still there.
         let failed = ask(&[&heap, "select path(id) from (select 99999999 as id)", "-o", answer]);
         assert_eq!(failed.status.code(), Some(2), "{failed:?}");
         assert!(std::fs::read(answer).expect("a file").starts_with(b"PAR1"));

@@ -1,7 +1,7 @@
-//! A real program of OCaml 5.2, which has no Gc.Memprof: a trace of it is refused, and everything that needs no sampler
-//! works.
+//! A real program of OCaml 5.2, which has no Gc.Memprof: recording a trace is refused, and everything that
+//! needs no sampler works.
 //!
-//! It is Flow, as npm has it (`cargo xtask programs`); where it is not there, these tests say so and do nothing.
+//! The program is Flow from npm (`cargo xtask programs`); without it, these tests print so and do nothing.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ const SOURCE: &str = "let x: number = [1, 2, 3].map((n) => n + 1).length;\n";
 fn bactrian(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    // Indexes of snapshots go where the test is.
+    // Indexes of snapshots go to the test's directory.
     command.env("XDG_CACHE_HOME", folder).output().expect("it starts")
 }
 
@@ -35,7 +35,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("it is JSON")
 }
 
-/// Flow, which parses its standard input when that has ended, and prints what it has read.
+/// Flow, which parses its standard input when that ends, and prints the syntax tree.
 struct Waiting(Child);
 
 impl Waiting {
@@ -51,7 +51,7 @@ impl Waiting {
         self.0.id().to_string()
     }
 
-    /// Lets it go on; what it prints.
+    /// Lets it continue, and returns its output.
     fn end(mut self) -> Vec<u8> {
         let mut input = self.0.stdin.take().expect("it is piped");
         input.write_all(SOURCE.as_bytes()).expect("it reads");
@@ -71,12 +71,13 @@ impl Drop for Waiting {
     }
 }
 
-/// What an unobserved run prints.
+/// The output of an unobserved run.
 fn plain(flow: &Path) -> Vec<u8> {
     Waiting::start(flow).end()
 }
 
-/// Checks a snapshot: it is whole, and the modules of Flow hold nearly everything. Gives how many bytes are held.
+/// Checks a snapshot: it is complete, and Flow's modules hold nearly everything. Returns the number of bytes
+/// held.
 fn check_heap(folder: &Path, file: &str) -> u64 {
     succeeds(folder, &["check", file]);
     let roots = json(&succeeds(folder, &["heap", "roots", file, "--json"]));
@@ -98,7 +99,7 @@ fn a_trace_is_refused_and_what_works_is_named() {
     let folder = TempDir::new().expect("a folder");
     let path = flow.display().to_string();
     let waiting = Waiting::start(&flow);
-    // What runs already is not told how to start it.
+    // For a running program, the message does not say how to start it.
     for (arguments, starts_it) in [
         (&["record", "-o", "t.ctf", "--", &path, "version"][..], true),
         (&["record", &waiting.pid()], false),
@@ -186,13 +187,14 @@ fn live_numbers_need_no_sampler() {
     for name in ["runtime.heap", "runtime.live", "runtime.minor_collections"] {
         assert!(value(&told, name).as_u64().is_some_and(|value| value > 100), "{name}: {told}");
     }
-    // A program that live starts writes its pauses too. If samples are asked for, the reason why there are none is given.
+    // A program started by live writes its pauses too. If samples are requested, the reason for their absence
+    // is given.
     fs::write(folder.path().join("x.js"), SOURCE.repeat(5_000)).expect("room");
     for rate in ["0", "1e-4"] {
         let arguments =
             ["live", "--json", "--rate", rate, "--every", "20ms", "--", &path, "ast", "x.js"];
         let seen = succeeds(folder.path(), &arguments);
-        // After what the program prints.
+        // After the program's output.
         let text = String::from_utf8_lossy(&seen.stdout);
         let (_, told) = text.rsplit_once("\n{\n").expect("two parts");
         let told = format!("{{{told}");

@@ -1,4 +1,4 @@
-//! `bactrian agent`: how to have somebody else start a program observed.
+//! `bactrian agent`: how to start a program observed by other means than `record`.
 
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -77,12 +77,12 @@ pub enum ChildrenArg {
     Ignore,
 }
 
-/// At what rate is sampled.
+/// The sampling rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// It falls as the trace grows.
+    /// The rate falls as the trace grows.
     Auto,
-    /// It stays as it is.
+    /// The rate is constant.
     Fixed(f64),
 }
 
@@ -101,12 +101,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl RecordArgs {
-    /// Whether the rate falls as the trace grows. What is sampled before recording begins does not make it grow.
+    /// Whether the rate falls as the trace grows. It does not if recording begins later, because earlier
+    /// samples do not make the trace grow.
     pub fn falls(&self) -> bool {
         self.rate == Rate::Auto && !self.exact && self.after == 0.0 && self.signal.is_none()
     }
 
-    /// The same for a process that runs already, whose rate does not fall: it has run for long.
+    /// The same arguments for a process that runs already. Its rate does not fall, because it has run for
+    /// long.
     pub fn of_running(&self) -> RecordArgs {
         let rate = match self.rate {
             Rate::Auto => Rate::Fixed(DEFAULT_RATE),
@@ -115,7 +117,7 @@ impl RecordArgs {
         RecordArgs { rate, ..self.clone() }
     }
 
-    /// The rate at the start.
+    /// The initial rate.
     pub fn first_rate(&self) -> f64 {
         match self.rate {
             _ if self.exact => 1.0,
@@ -125,7 +127,7 @@ impl RecordArgs {
         }
     }
 
-    /// For an output at this path: the trace, or what snapshots are named after.
+    /// The settings for an output at this path: the trace, or the stem of snapshot names.
     pub fn settings(&self, output: &Path, ledger: Option<&Path>) -> Result<Settings, Failure> {
         self.snapshots.check(self.signal)?;
         let trace = output.as_os_str().as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! `bactrian annotate`: a source file with what each line allocates beside it.
+//! `bactrian annotate`: a source file with the allocations of each line beside it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -45,9 +45,9 @@ pub struct Args {
     filters: FilterArgs,
 }
 
-/// Lines around one that counts.
+/// The number of context lines.
 const AROUND: u32 = 3;
-/// Lines that allocate this share of everything or more stand out.
+/// Lines with this share of all allocations or more are highlighted.
 const HOT: f64 = 0.1;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -74,7 +74,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         print_json(console, "annotate", &args.profile, &answer.losses, &result)?;
     } else {
         let unit = answer.measure.unit;
-        // The sum of nothing is minus zero.
+        // The sum of an empty iterator is minus zero; adding zero makes it positive.
         let here = lines.values().map(|(own, _)| own.value).sum::<f64>() + 0.0;
         let all = answer.all.value.max(f64::MIN_POSITIVE);
         writeln!(

@@ -1,4 +1,4 @@
-//! Arguments that several commands share.
+//! Arguments shared by several commands.
 
 use std::io::Write;
 
@@ -7,18 +7,18 @@ use bactrian_analysis::question::{Parameters, Rows, parameters};
 use crate::failure::Failure;
 use crate::output::{Console, FAINT};
 
-/// What a command is for: the first sentence of what its question is for.
+/// The short description of a command: the first sentence of its question's description.
 pub fn about<Q: Parameters>() -> String {
     let about = parameters::about::<Q>();
     about.split("\n\n").next().unwrap_or_default().to_owned()
 }
 
-/// All that there is to say of a question.
+/// The complete description of a question.
 pub fn long_about<Q: Parameters>() -> String {
     parameters::about::<Q>()
 }
 
-/// Says how many rows come after those that were printed.
+/// Prints how many rows follow those that were printed.
 pub fn say_more(
     rows: &Rows,
     shown: usize,
@@ -31,7 +31,7 @@ pub fn say_more(
     }
 }
 
-/// A percentage of everything, as a share.
+/// Converts a percentage to a fraction.
 pub fn share(percent: f64) -> Result<f64, Failure> {
     match (0.0..=100.0).contains(&percent) {
         true => Ok(percent / 100.0),

@@ -130,7 +130,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(if failed { Status::Finding } else { Status::Done })
 }
 
-/// What did not pass is told with what it comes from, and with the lines that allocate it.
+/// The outcome of a check. If it did not pass, with the reasons and the lines that allocate.
 fn told(check: &Check, trace: &TraceFile, filter: &Filter) -> CheckOutcome {
     let mut told = CheckOutcome {
         verdict: check.verdict,

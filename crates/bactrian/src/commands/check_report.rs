@@ -1,4 +1,4 @@
-//! How checks are told: to people, and to what runs them.
+//! Output of checks, for people and for continuous integration systems.
 
 use std::io::Write;
 
@@ -26,23 +26,23 @@ pub enum CheckFormat {
     Sarif,
 }
 
-/// One check, as it is told.
+/// The outcome of one check.
 pub struct CheckOutcome {
     pub verdict: Verdict,
     pub sentence: String,
-    /// What it comes from.
+    /// Why the check failed.
     pub reasons: Vec<Reason>,
 }
 
-/// What a check's outcome comes from.
+/// A reason for the outcome of a check.
 pub struct Reason {
     pub text: String,
-    /// Where, if that is known.
+    /// The file and line, if known.
     pub place: Option<(String, u32)>,
 }
 
 impl CheckOutcome {
-    /// The sentence with its reasons, one in a line.
+    /// The sentence and its reasons, one per line.
     fn lines(&self) -> String {
         let reasons = self.reasons.iter().map(|reason| format!("\n{}", visible(&reason.text)));
         format!("{}{}", visible(&self.sentence), reasons.collect::<String>())
@@ -57,7 +57,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Tells how checks ended, in any format but JSON, which has more.
+/// Prints outcomes in any format but JSON, which contains more.
 pub fn print(
     format: CheckFormat,
     checks: &[CheckOutcome],
@@ -89,7 +89,7 @@ fn print_text(checks: &[CheckOutcome], console: &mut Console) -> Result<(), Fail
     Ok(())
 }
 
-/// Commands of a workflow: one line for each check that did not pass.
+/// GitHub workflow commands: one line for each check that did not pass.
 fn github(checks: &[CheckOutcome]) -> String {
     let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");

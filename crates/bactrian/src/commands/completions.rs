@@ -1,4 +1,4 @@
-//! `bactrian completions`: completions for a shell.
+//! `bactrian completions`: shell completions.
 
 use clap::CommandFactory;
 

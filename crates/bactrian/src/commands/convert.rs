@@ -1,4 +1,4 @@
-//! `bactrian convert`: a trace written anew.
+//! `bactrian convert`: rewrites a trace.
 
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         filter,
         strip_names: args.strip_names,
     };
-    // What was lost is told before the file appears: with --strict it then does not.
+    // Losses are reported before the file appears, so that with --strict it does not appear.
     write_file(&args.output, console, |out, console| {
         let sound = changes.change_nothing().then(|| read_all(&trace)).filter(Losses::is_clean);
         let losses = match sound {
@@ -96,7 +96,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// What is lost when all of it is read.
+/// Reads all events and returns the losses.
 fn read_all(trace: &TraceFile) -> Losses {
     let mut reader = trace.reader(Stacks::Decode);
     reader.for_each(|_: Event<'_>, _| std::ops::ControlFlow::Continue(()));

@@ -1,4 +1,4 @@
-//! `bactrian diff`: what changed between two traces.
+//! `bactrian diff`: differences between two traces.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
-    // A file that cannot be read is told of when it is opened.
+    // An unreadable file is reported when it is opened.
     let is_snapshot = |path: &PathBuf| is_snapshot_file(path).unwrap_or(false);
     let files = [args.before.clone(), args.after.clone()];
     if files.iter().all(is_snapshot) {
@@ -112,7 +112,7 @@ fn print_rows(answer: &DiffAnswer, console: &mut Console) -> Result<(), Failure>
     Ok(table.print(console)?)
 }
 
-/// Half the width of a change's interval.
+/// Half the width of a change's confidence interval.
 fn show_half_width(unit: Unit, delta: &Delta) -> String {
     match (delta.change.high - delta.change.low) / 2.0 {
         0.0 => "exact".to_owned(),

@@ -1,4 +1,4 @@
-//! `bactrian doctor`: what works for a program, and why not.
+//! `bactrian doctor`: what works for a program, and why other things do not.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,7 +14,7 @@ use bactrian_capture::program::Error;
 use crate::failure::{Failure, Status};
 use crate::output::{BAD, Console, FAINT, GOOD, print_envelope, visible};
 
-/// Names of modules that are listed; of more, only the number is told.
+/// The most module names listed.
 const LISTED: usize = 5;
 /// Width of the names of facts.
 const MARGIN: usize = 14;
@@ -57,13 +57,13 @@ fn look(args: &Args) -> Result<Report, Failure> {
         Some(pid) if !Path::new(&args.subject).exists() => {
             return examine_process(pid).map_err(unreadable);
         }
-        // Nobody calls a program in PATH by a number.
+        // Programs in PATH are never named by a number.
         Some(_) => Path::new(".").join(&args.subject).into_os_string(),
         None => args.subject.clone(),
     };
     match find_program(&subject) {
         Ok(path) => examine(&path).map_err(unreadable),
-        // Of what is no program, that is told rather than that it lacks a permission.
+        // A file that is not a program is reported as such, rather than as lacking a permission.
         Err(error @ Error::NotExecutable(_)) => match error.path().map(examine) {
             Some(Err(refusal)) => Err(unreadable(refusal)),
             Some(Ok(report)) if !is_program(&report.program) => Ok(report),

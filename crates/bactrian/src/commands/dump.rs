@@ -1,4 +1,4 @@
-//! `bactrian dump`: every event as text.
+//! `bactrian dump`: all events as text.
 
 use std::io::{self, Write};
 
@@ -58,9 +58,9 @@ struct Dump<'a, W> {
     json: bool,
     depth: usize,
     labels: Labels,
-    /// Objects whose ends are shown; all if there is no filter.
+    /// Objects whose promotions and collections are shown; None means all.
     wanted: Option<std::collections::HashSet<ObjectId>>,
-    /// Whether to tell which domain.
+    /// Whether to print the domain.
     domains: bool,
     written: io::Result<()>,
 }

@@ -1,4 +1,4 @@
-//! `bactrian export`: a profile for another tool.
+//! `bactrian export`: a profile in another tool's format.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub struct Args {
     filters: FilterArgs,
 }
 
-/// Names of formats, those for traces first.
+/// The names of all formats, those for traces first.
 fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
     let of_heaps = HeapFormat::ALL.iter().map(|format| format.name());
@@ -62,7 +62,7 @@ fn names() -> Vec<&'static str> {
     names
 }
 
-/// Points of the memory track that the Firefox Profiler shows.
+/// The resolution of the memory track in the Firefox Profiler.
 const TIMELINE_POINTS: usize = 1_000;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -129,7 +129,7 @@ fn live_points(trace: &bactrian_analysis::TraceFile, filter: &Filter) -> Vec<Liv
         .collect()
 }
 
-/// Writes a trace as tables.
+/// Exports a trace as tables.
 fn export_tables(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !args.filters.filter()?.admits_all() {
         let what =
@@ -142,7 +142,7 @@ fn export_tables(args: &Args, console: &mut Console) -> Result<Status, Failure> 
     Ok(Status::Done)
 }
 
-/// Does what `bactrian heap export` does.
+/// Does the same as `bactrian heap export`.
 fn export_snapshot(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let to: HeapTarget = args
         .to

@@ -1,7 +1,8 @@
-//! `record --final-gc`: what nothing holds at the end of the program counts as collected.
+//! `record --final-gc`: what is unreachable at the end of the program counts as collected.
 //!
-//! The program's own collector is not run for it: its finalisers would run, too, and do what they would not have done. A snapshot at the exit
-//! tells what is held; of sampled blocks that are not in it the trace is told that they are dead.
+//! The program's own collector is not run, because it would also run finalisers, which the program would not
+//! have run. Instead, a snapshot at the exit shows what is reachable, and sampled blocks that are not in it
+//! are marked as dead in the trace.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -15,19 +16,19 @@ use bactrian_trace::{Index, Input, Micros, ObjectId, Recorder, State};
 use crate::failure::Failure;
 use crate::output::{Console, shortened, show_number};
 
-/// The snapshot of a program's end: what was held then.
+/// The snapshot at a program's exit: what was reachable then.
 struct ExitSnapshot {
     file: PathBuf,
     pid: u64,
-    /// Microseconds since 1970.
+    /// In microseconds since 1970.
     taken: u64,
     objects: HashSet<ObjectId>,
-    /// Things that could not be read: any of them may hold more.
+    /// The number of things that could not be read, any of which may hold more objects.
     gaps: usize,
 }
 
 impl ExitSnapshot {
-    /// None if it is no snapshot of an exit.
+    /// None if the file is not a snapshot at an exit.
     fn read(file: &Path) -> Option<ExitSnapshot> {
         let snapshot = Snapshot::open(file).ok()?;
         let (info, tables) = (snapshot.info(), snapshot.tables());
@@ -42,7 +43,8 @@ impl ExitSnapshot {
     }
 }
 
-/// Tells each trace what was not held at the end of its program. Snapshots of exits are removed unless they are wanted.
+/// Marks unreachable objects in each trace as dead. Snapshots at exits are removed unless the user asked for
+/// them.
 pub fn apply(
     traces: &[PathBuf],
     snapshots: &[PathBuf],
@@ -61,7 +63,7 @@ pub fn apply(
     }
     if !quiet && failed.len() < traces.len() {
         let dead = show_number(dead as u64, "sampled block");
-        // What was recorded stands, whether or not it can be told.
+        // A failure to print does not affect the recording.
         let _ = console.note(&format!(
             "at the end {dead} not collected yet, but held by nothing: counted as collected"
         ));
@@ -83,7 +85,7 @@ pub fn apply(
     }
 }
 
-/// Tells a trace what was not held at the end; how many blocks that were.
+/// Marks unreachable objects in a trace as dead, and returns their number.
 fn apply_to(trace: &Path, snapshots: &[ExitSnapshot]) -> Result<usize, Failure> {
     let no = |why: &str| Failure::Input(anyhow::anyhow!("{why}"));
     let input = Input::open(trace)?;
@@ -104,7 +106,7 @@ fn apply_to(trace: &Path, snapshots: &[ExitSnapshot]) -> Result<usize, Failure> 
     let packets = bactrian_trace::collected_at_end(&index, &dead);
     let mut file = OpenOptions::new().append(true).open(trace).context("the trace")?;
     if let Err(error) = file.write_all(&packets) {
-        // On a full disk, for example: what was recorded stays as it was.
+        // For example because the disk is full. The recording is restored.
         let _ = file.set_len(input.len() as u64);
         return Err(Failure::Input(anyhow::Error::from(error).context("the trace")));
     }

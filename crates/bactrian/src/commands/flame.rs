@@ -42,7 +42,7 @@ pub struct Args {
     stacks: DerivedArgs<StacksOptions>,
 }
 
-/// Frames narrower than so many pixels are left out.
+/// Frames narrower than this many pixels are omitted.
 const NARROWEST: f64 = 0.5;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {

@@ -1,7 +1,7 @@
-//! `bactrian fleet`: what many machines allocate and hold, from the store that `bactrian ship` fills.
+//! `bactrian fleet`: what many machines allocate and retain, from the store that `bactrian ship` fills.
 //!
-//! The questions are those of `bactrian_fleet::questions`, the engine is a program of its own ([`crate::engine`]); this shows the
-//! answers.
+//! The questions are those of `bactrian_fleet::questions`, and the engine is a separate program
+//! ([`crate::engine`]); this module displays the answers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -101,7 +101,7 @@ enum Level {
 }
 
 impl Level {
-    /// Where its samples are.
+    /// The directory of its samples.
     fn folder(self) -> &'static str {
         match self {
             Level::Minute => "samples",
@@ -110,7 +110,7 @@ impl Level {
         }
     }
 
-    /// How long one is.
+    /// The length of one step, in seconds.
     fn step(self) -> u64 {
         match self {
             Level::Minute => 60,
@@ -119,7 +119,7 @@ impl Level {
         }
     }
 
-    /// How much is looked at if nothing else is said.
+    /// The default time range, in seconds.
     fn span(self) -> u64 {
         match self {
             Level::Minute => 2 * 3600,
@@ -139,12 +139,12 @@ fn seconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a time is a number of minutes, hours or days: 90m, 2h, 7d".to_owned())
 }
 
-/// Becomes the program that has the engine.
+/// Executes the program that has the engine.
 pub fn run() -> Result<Status, Failure> {
     engine::become_engine()
 }
 
-/// Answers, by an engine.
+/// Answers with an engine.
 pub(crate) fn answer(
     args: &Args,
     engine: &dyn Engine,
@@ -173,10 +173,10 @@ pub(crate) fn answer(
     Ok(Status::Done)
 }
 
-/// Answers by the names of questions.
+/// Answers by question name.
 type Answers = BTreeMap<&'static str, Vec<Row>>;
 
-/// A fleet, as an engine has it.
+/// A fleet, opened by an engine.
 struct Fleet {
     engine: Box<dyn FleetEngine>,
     window: Window,
@@ -195,7 +195,7 @@ impl Fleet {
         let mut folders: Vec<&str> =
             names.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
         folders.dedup();
-        // Enough of the last: there may be hours without anything.
+        // More folders than the range needs, because there may be hours without data.
         let most = span.div_ceil(args.by.step().max(3600)) + 1;
         let skip = folders.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
         if folders.is_empty() {
@@ -231,7 +231,7 @@ fn named(store: &str, error: std::io::Error) -> Failure {
     Failure::Input(anyhow::anyhow!("{store}: {error}"))
 }
 
-/// A store, wherever it is.
+/// Opens a store, local or remote.
 fn opened(store: &str, engine: &dyn Engine) -> Result<Arc<dyn Store>, Failure> {
     match store.contains("://") {
         true => engine.store(store),
@@ -288,11 +288,11 @@ fn times(now: f64, before: f64) -> String {
     }
 }
 
-/// What stands out, a sentence each: what grows, what came with a build, who differs.
+/// Findings, one sentence each: growth, regressions of a build, outlying hosts.
 fn findings(window: &Window, answers: &Answers) -> Vec<String> {
     let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
     let mut all = Vec::new();
-    // Between the middles of the first and the last quarter.
+    // From the middle of the first quarter to the middle of the last.
     let hours = (window.end - window.begin) as f64 / 3600.0 * 0.75;
     for row in rows("growing_sites").iter().take(3) {
         all.push(format!(
@@ -409,12 +409,13 @@ fn print_overview(
     Ok(sites.print_apart(console)?)
 }
 
-/// Columns that are seconds since 1970, and those that are bytes; others are what they are.
+/// Columns that are seconds since 1970, and columns that are counts or plain numbers; other numbers are
+/// bytes.
 const DATES: [&str; 2] = ["time", "since"];
 const COUNTS: [&str; 5] = ["hosts", "hosts_growing", "builds", "runs", "profiles"];
 const PLAIN: [&str; 2] = ["line", "significance"];
 
-/// Any answer, as a table with the names of its columns.
+/// Prints any answer as a table headed by its column names.
 fn print_rows(rows: &[Row], console: &mut Console) -> Result<(), Failure> {
     let Some(first) = rows.first() else {
         writeln!(console.out(), "nothing")?;

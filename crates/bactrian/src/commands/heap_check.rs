@@ -1,4 +1,4 @@
-//! `bactrian check` of a heap snapshot: whether its file is whole, and limits.
+//! `bactrian check` of a heap snapshot: whether the file is intact, and limits.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::file_args::TraceArg;
 use crate::open::{Evidence, account, open_evidence, snapshot_progress};
 use crate::output::{Console, print_envelope};
 
-/// What is asked, and how to tell.
+/// The arguments.
 pub struct Question<'a> {
     pub file: &'a TraceArg,
     pub max_live: Option<Bytes>,
@@ -62,7 +62,7 @@ pub fn run(
             console,
         )?;
     }
-    // That the first file is whole or not was said as a check already.
+    // Whether the first file is intact was reported as a check already.
     let told = usize::from(question.format != CheckFormat::Json && !question.file.strict);
     for (path, losses) in files.iter().skip(told) {
         account(path, question.file.strict, *losses, console)?;

@@ -20,7 +20,7 @@ struct Answer<'a> {
     contents: Option<&'a Contents>,
 }
 
-/// What is asked, and how to tell.
+/// The arguments.
 pub struct Question<'a> {
     pub file: &'a TraceArg,
     pub full: bool,
@@ -34,7 +34,7 @@ pub fn run(
 ) -> Result<Status, Failure> {
     let Question { file, full, json } = question;
     let facts = info(snapshot);
-    // Only a read of everything finds all damage, and --strict must not pass what others refuse.
+    // Only a complete read finds all damage, and --strict must not accept what other commands reject.
     let contents =
         (*full || file.strict).then(|| contents(snapshot, &mut snapshot_progress(snapshot)));
     let losses = contents.as_ref().map_or(snapshot.losses(), |contents| &contents.losses);

@@ -1,4 +1,4 @@
-//! `bactrian info`: what a trace or a snapshot is.
+//! `bactrian info`: facts about a trace or a snapshot.
 
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_analysis::{Contents, Info, Unit, contents, info};
@@ -60,7 +60,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return Err(Failure::Usage(what.to_owned()));
     }
     let facts = info(&trace);
-    // Only a read of all events finds all damage, and --strict must not pass what others refuse.
+    // Only reading all events finds all damage, and --strict must not accept what other commands reject.
     let contents = (args.full || args.trace.strict).then(|| contents(&trace, &filter));
     let losses = contents.as_ref().map_or(trace.index().losses(), |contents| &contents.losses);
     if args.json {
@@ -138,7 +138,7 @@ fn print_contents(contents: &Contents, console: &mut Console) -> Result<(), Fail
     line(console, "stacks", &stacks)
 }
 
-/// A rate as a power of ten where that is shorter.
+/// A rate, as a power of ten where that is shorter.
 pub fn show_rate(rate: f64) -> String {
     if rate < 0.01 { format!("{rate:e}") } else { format!("{rate}") }
 }

@@ -1,4 +1,4 @@
-//! `bactrian top --by instruction`: what each instruction of bytecode allocated, and what it is.
+//! `bactrian top --by instruction`: allocations by bytecode instruction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -63,21 +63,21 @@ pub struct Instructions {
     pub strange: usize,
 }
 
-/// Reads the file of the program that a trace is of, as far as it is there.
+/// Reads the program file named in the trace, if it exists.
 pub fn program_file(trace: &TraceFile) -> (PathBuf, Vec<u8>) {
     let path = PathBuf::from(TraceInfo::text(&trace.info().executable).into_owned());
     let bytes = fs::read(&path).unwrap_or_default();
     (path, bytes)
 }
 
-/// Adds a trace up by instructions, those of `program` if it is at hand.
+/// Sums a trace by instruction, with those of `program` if it is available.
 pub fn instructions(
     trace: &TraceFile,
     filter: &Filter,
     header: Header,
     program: Option<&Program<'_>>,
 ) -> Instructions {
-    // What is outside the heap has no words.
+    // Memory outside the heap has no words.
     let mut filter = filter.clone();
     filter.sources.retain(|source| *source != Source::External);
     if filter.sources.is_empty() {
@@ -110,7 +110,7 @@ pub fn instructions(
     let mut all = bytes.all.value / word;
     let mut rows: Vec<_> = rows.into_values().collect();
     if header == Header::WithoutHeader {
-        // Bytes count a header for each block.
+        // Byte counts include a header for each block.
         all -= objects.all.value;
         rows.iter_mut().for_each(|row| row.words -= row.blocks);
     }
@@ -120,9 +120,8 @@ pub fn instructions(
     Instructions { words: header, all, error, rows, losses: bytes.losses, is_bytecode, strange }
 }
 
-/// The number of the instruction that a label is of; none of native code. The interpreter says where it is when it
-/// is within an instruction or just after it; with the program at hand that is told apart, and an error is a
-/// place that does not fit the program.
+/// The instruction number of a label; None for native code. The interpreter's pc is within an instruction or
+/// just after it; the program resolves which, and a pc that does not fit the program is an error.
 fn number(label: &Label, program: Option<&Program<'_>>) -> Result<Option<u32>, u64> {
     let (Some(place), Some(program)) = (label.instruction, program) else {
         return Ok(label.instruction.and_then(|place| u32::try_from(place).ok()));
@@ -198,7 +197,7 @@ impl Instructions {
         Ok(())
     }
 
-    /// Says what does not fit together with the program in this file.
+    /// Warns if the trace does not match the program in this file.
     pub fn warn(
         &self,
         program: &Path,

@@ -59,7 +59,7 @@ fn print(answer: &LifetimesAnswer, sizes: bool, console: &mut Console) -> Result
         "{HEADING}{what} by {by}{HEADING:#}: {allocated} allocated; {explained}"
     )?;
     let classes = |life: &Life| if sizes { life.sizes.clone() } else { life.lifetimes.clone() };
-    // Classes that nothing falls into need no column.
+    // Classes without any objects need no column.
     let used: Vec<_> = (0..titles.len()).filter(|&class| classes(all)[class].value > 0.0).collect();
     let mut headings = vec![("allocated", Align::Right), (INTERVAL, Align::Right)];
     headings.extend(used.iter().map(|&class| (titles[class], Align::Right)));

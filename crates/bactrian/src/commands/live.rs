@@ -1,4 +1,4 @@
-//! `bactrian live`: what a program does, while it does it.
+//! `bactrian live`: live numbers of running programs.
 
 mod several;
 
@@ -96,7 +96,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         every: args.every,
         rate: args.rate.unwrap_or(DEFAULT_RATE),
         token: args.token.as_deref().unwrap_or_default(),
-        // The view needs the terminal, so what the program writes is shown in it.
+        // The view needs the terminal, so it shows the program's output itself.
         is_captured: !is_headless,
     };
     if args.all || args.name.is_some() || args.children || args.targets.len() > 1 {
@@ -104,7 +104,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let (messages, incoming) = sync_channel(WAITING);
     let mut session = Session::new(incoming, limits);
-    // What can go wrong goes wrong before a program is started.
+    // Errors that can be detected before the program starts are.
     if let Some(path) = &args.record {
         if args.targets.iter().any(|target| is_same(path, Path::new(target))) {
             return Err(Failure::Usage("--record would write over what is to be shown".to_owned()));
@@ -146,17 +146,19 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     drop(session);
     drop(samples);
     match watched {
-        // What cannot be shown or recorded any more is no reason to leave the program, whose status is ours.
+        // If the numbers can no longer be shown or recorded, still wait for the program, because its exit
+        // status is ours.
         Err(failure) if end.is_some() => console.complain(&failure.to_string()),
         watched => watched?,
     }
     stay(end, pid, console)
 }
 
-/// So long the first word of a program is waited for, before anything is shown.
+/// How long to wait for the first numbers before showing anything.
 const PATIENCE_FOR_A_WORD: Duration = Duration::from_millis(500);
 
-/// Waits for the first word. Who is not let in, or finds nobody who can be understood, is told so instead of being shown nothing.
+/// Waits for the first numbers. If the connection is refused or not understood, this is an error, instead of
+/// an empty view.
 fn heard_of(session: &mut Session, console: &mut Console) -> Result<(), Failure> {
     let begin = Instant::now();
     let is_heard = |session: &Session| session.database().moments().next().is_some();
@@ -178,10 +180,10 @@ fn heard_of(session: &mut Session, console: &mut Console) -> Result<(), Failure>
     }
 }
 
-/// A program that has told no number for so long may tell none at all.
+/// A program without any numbers for this long may never provide any.
 const PATIENCE_FOR_NUMBERS: Duration = Duration::from_secs(30);
 
-/// Until the time is over, the program has ended, or somebody has seen enough.
+/// Runs until the time is over, the program has ended, or the user quits.
 fn watch(
     args: &Args,
     session: &mut Session,
@@ -196,7 +198,7 @@ fn watch(
         return Ok(());
     }
     let interrupted = interrupts();
-    // The first numbers of a large program take a while on a busy machine: the time begins with them.
+    // On a busy machine the first numbers of a large program take a while, so the time starts with them.
     let (start, mut first) = (Instant::now(), None);
     let is_over = |session: &Session, first: Option<Instant>| {
         let watched = match first {
@@ -258,7 +260,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "not a rate from 0 to 1".to_owned())
 }
 
-/// A number and a unit: 500ms, 60s, 5m, 2h; without a unit seconds.
+/// Parses a number and a unit: 500ms, 60s, 5m, 2h; without a unit, seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {

@@ -1,4 +1,4 @@
-//! `bactrian mcp`: questions as tools of a coding assistant.
+//! `bactrian mcp`: questions as tools for coding assistants.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `bactrian paths`: the stacks that keep or allocate most.
+//! `bactrian paths`: the call stacks that retain or allocate most.
 
 use std::io::Write;
 
@@ -46,7 +46,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     })
 }
 
-/// Columns that numbers take before the frames.
+/// Width of the numbers before the frames.
 const NUMBERS: usize = 9 + 1 + 8 + 1 + 10 + 2;
 
 fn print(path: &HotPath, unit: Unit, most: usize, console: &mut Console) -> Result<(), Failure> {

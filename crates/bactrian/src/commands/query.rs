@@ -1,7 +1,7 @@
 //! `bactrian query`: SQL over snapshots, traces and recordings.
 //!
-//! The engine is a program of its own ([`crate::engine`]). It understands this command line, opens files as every command does, and
-//! asks them ([`answer`]).
+//! The engine is a separate program ([`crate::engine`]). It parses the same command line, opens files like
+//! every command, and queries them ([`answer`]).
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
@@ -26,9 +26,9 @@ use crate::output::Console;
 use crate::shown::is_recording;
 use crate::types::TypesArg;
 
-/// The largest answer that the page shows.
+/// The size limit of an answer for the page, in bytes.
 const MOST_BYTES: u64 = 8 << 20;
-/// And how long it waits for one.
+/// And its time limit.
 const MOST_TIME: Duration = Duration::from_secs(120);
 
 /// Ask snapshots, traces and recordings of live numbers in SQL.
@@ -81,50 +81,50 @@ pub enum Format {
     Parquet,
 }
 
-/// What the engine is asked.
+/// A request to the engine.
 pub struct Request {
-    /// What was opened.
+    /// The open files.
     pub files: Vec<OpenedFile>,
-    /// The query; none: there is to be a prompt.
+    /// The query; None starts a prompt.
     pub sql: Option<String>,
-    /// How to tell the answer.
+    /// The format of the answer.
     pub to: Format,
-    /// Where to write it; standard output if not given.
+    /// The output file; None for standard output.
     pub output: Option<PathBuf>,
-    /// Tell how the query would be answered instead.
+    /// Print the query plan instead.
     pub explain: bool,
 }
 
-/// A file that can be asked.
+/// A file that can be queried.
 pub struct OpenedFile {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its tables.
     pub tables: Arc<dyn Tables>,
-    /// What it is, if it is a snapshot.
+    /// The heap, if it is a snapshot.
     pub heap: Option<Arc<Heap>>,
 }
 
-/// Becomes the program that has the engine.
+/// Executes the program that has the engine.
 pub fn run(args: &Args) -> Result<Status, Failure> {
-    // What is wrong with the command line is told here already.
+    // Errors in the command line are reported before that.
     split(&args.words)?;
     engine::become_engine()
 }
 
-/// Answers queries of the page, if there is an engine.
+/// Answers queries of the page; None without an engine.
 pub(crate) fn engine_for_page() -> Option<QueryEngine> {
     let engine = engine::find()?;
     Some(Box::new(move |options, files, sql| {
         let mut command = Command::new(&engine);
-        // What begins like an option, as a comment does, is none.
+        // An SQL comment begins like an option.
         command.args(["query", "--to", "json"]).args(options).arg("--").args(files).arg(sql);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         answered_in_time(command)
     }))
 }
 
-/// What the engine says to a query of the page, which shows neither very much nor whatever takes very long.
+/// Runs the engine for a query of the page, which limits both size and time.
 fn answered_in_time(mut command: Command) -> Result<Value, String> {
     let broken = |error: io::Error| format!("the engine of queries: {error}");
     let mut child = command.spawn().map_err(broken)?;
@@ -132,7 +132,7 @@ fn answered_in_time(mut command: Command) -> Result<Value, String> {
     let read = |from: Option<Box<dyn Read + Send>>| {
         thread::spawn(move || {
             let mut text = Vec::new();
-            // What was read until then is what there is.
+            // After an error, what was read so far is the output.
             let _ = from.map(|from| from.take(MOST_BYTES + 1).read_to_end(&mut text));
             text
         })
@@ -144,7 +144,7 @@ fn answered_in_time(mut command: Command) -> Result<Value, String> {
         match child.try_wait().map_err(broken)? {
             Some(status) => break status,
             None if said.is_finished() || begin.elapsed() > MOST_TIME => {
-                // It may be about to end by itself: what it said is complete then.
+                // It may be about to exit by itself; then its output is complete.
                 thread::sleep(Duration::from_millis(20));
                 let _ = child.kill();
                 break child.wait().map_err(broken)?;
@@ -169,7 +169,7 @@ fn answered_in_time(mut command: Command) -> Result<Value, String> {
     }
 }
 
-/// Opens what the command line names, and hands it to the engine.
+/// Opens the files of the command line, and passes them to the engine.
 pub(crate) fn answer(
     args: &Args,
     engine: &dyn Engine,
@@ -197,7 +197,7 @@ pub(crate) fn answer(
     Ok(Status::Done)
 }
 
-/// The files, and the query.
+/// Splits the words into files and query.
 fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<String>), Failure> {
     let is_file = |word: &OsString| Path::new(word).exists();
     let (files, sql) = match words {
@@ -212,7 +212,7 @@ fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<String>), Failure> 
     Ok((files.iter().map(PathBuf::from).collect(), sql))
 }
 
-/// A file, and what has to be said of it at the end.
+/// An open file, with what is needed to report its losses at the end.
 enum Opened {
     Heap(HeapArg, Arc<Heap>, Arc<HeapTables>),
     Trace(PathBuf, Arc<TraceTables>),
@@ -258,7 +258,7 @@ impl Args {
         }
     }
 
-    /// Says what was lost of a file, or fails if nothing may be.
+    /// Reports the losses of a file, or fails with `strict`.
     fn finish(&self, file: &Opened, console: &mut Console) -> Result<(), Failure> {
         match file {
             Opened::Heap(arg, heap, _) => arg.finish(heap, console).map(drop),

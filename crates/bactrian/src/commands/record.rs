@@ -1,4 +1,4 @@
-//! `bactrian record`: a trace of a program as it is.
+//! `bactrian record`: records a trace of an unmodified program.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -100,12 +100,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     };
     let is_wrapper = match judge(&program) {
         Ok(_) => false,
-        // A shell, a script, `timeout`: what it starts may be OCaml.
+        // A shell, a script, `timeout`: it may start an OCaml program.
         Err(refusal) if refusal.cause == Cause::NotOcaml => match args.record.children {
             Some(ChildrenArg::Ignore) => return Err(refused(refusal)),
             Some(ChildrenArg::Follow) | None => true,
         },
-        // Children are asked for by name, whatever the program is.
+        // The user asked for children, so the program itself need not be recordable.
         Err(_) if args.record.children == Some(ChildrenArg::Follow) => true,
         Err(refusal) => return Err(refused(refusal)),
     };
@@ -136,7 +136,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         match seccomp::may_copy(Path::new(OsStr::from_bytes(&snapshots.walker))) {
             Ok(filters) => snapshots.filters = filters,
             Err(why) => {
-                // Said even if nothing is to be said in the end: what was asked for is not done.
+                // Printed even with --quiet: a requested feature is missing.
                 console.complain(&format!("no snapshots are taken: {why}"));
                 (settings.snapshots, ledger) = (None, None);
             }
@@ -146,7 +146,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let types = program.clone();
     let launch = Launch { program, name: name.clone(), arguments: arguments.to_vec(), settings };
     let status = match launch.run() {
-        // By a limit (`ulimit -u`) or for want of memory. Without us the program would have needed no further process.
+        // Because of a limit (`ulimit -u`) or lack of memory. Without us the program would not have needed
+        // another process.
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
             drop(ledger);
             console.complain(&format!(
@@ -157,14 +158,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         }
         started => started.with_context(|| format!("cannot start {}", name.display()))?,
     };
-    // Whatever goes wrong from here on, the end is the program's.
+    // Whatever fails from here on, the exit status is the program's.
     let mut account = ledger.map(|ledger| snapshots::wait(&ledger, args.quiet, console));
     let traces = if wants.no_trace { Vec::new() } else { traces_of(&output, started) };
     for trace in &traces {
         if let Err(failure) = make_version_2(trace, console)
             && !args.quiet
         {
-            // The trace is as good as before, for us and for newer readers.
+            // The trace is as good as before for us and for newer readers.
             console.complain(&format!("the trace stays in version 3 of its format: {failure}"));
         }
     }
@@ -204,14 +205,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Program(end_like(status)))
 }
 
-/// What a run has left to look at.
+/// The files that a run has produced.
 struct Written<'a> {
     traces: &'a [PathBuf],
     heaps: &'a [PathBuf],
 }
 
 impl Written<'_> {
-    /// Says with which command all of it is looked at. What goes wrong with that is no matter of the program's.
+    /// Prints the command that shows them all. Errors do not affect the program's exit status.
     fn tell(&self, prefix: &Path, console: &mut Console) {
         let shown = |path: &Path| shortened(path).display().to_string();
         let traces = self.traces.iter().filter(|trace| has_samples(trace));
@@ -226,7 +227,7 @@ impl Written<'_> {
         }
     }
 
-    /// Opens the page on all of it, until Ctrl-C.
+    /// Opens the page with all of them, until Ctrl-C.
     fn show(&self, console: &mut Console) {
         let files: Vec<_> = self.traces.iter().chain(self.heaps).cloned().collect();
         if files.is_empty() {
@@ -238,7 +239,7 @@ impl Written<'_> {
     }
 }
 
-/// The process that is meant, if that is what it is: a number, and no program of that name.
+/// The process that is meant: a number, if there is no program with that name.
 fn process(word: &OsStr) -> Option<u32> {
     let pid = word.to_str()?.parse().ok().filter(|pid| *pid > 0)?;
     find_program(word).is_err().then_some(pid)
@@ -253,8 +254,8 @@ fn options_behind_process(pid: u32, arguments: &[OsString]) -> Failure {
     ))
 }
 
-/// Puts what the compiler knew of the program beside what was recorded: it may be built anew before somebody asks. Without
-/// it, or if it cannot be had, snapshots are as good as before.
+/// Saves a type table beside the recording, because the program may be rebuilt before questions are asked.
+/// Snapshots are as good as before without one.
 fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console) {
     let linked = Linked::of_last(&existing(&prefix(output)), program);
     let mut say = |note: &str| drop((!quiet).then(|| console.note(note)));
@@ -282,7 +283,7 @@ pub fn refused(refusal: Refusal) -> Failure {
     }
 }
 
-/// The traces that were written: the one asked for, and those of children.
+/// The traces that were written: the requested one, and those of children.
 fn traces_of(output: &Path, started: SystemTime) -> Vec<PathBuf> {
     let mut traces = Vec::new();
     traces.extend(output.is_file().then(|| output.to_owned()));

@@ -1,4 +1,4 @@
-//! `bactrian record PID`: a trace of a program that runs already.
+//! `bactrian record PID`: records a trace of a running program.
 
 use std::path::Path;
 use std::thread;
@@ -16,11 +16,11 @@ use super::view;
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
-/// So long at least a program may take to come to a moment in which its sampler can be started.
+/// The least time that a program has to reach a moment at which its sampler can be started.
 const PATIENCE: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_millis(2);
 
-/// Records a process until its end, the end of the time that was asked for, or an interrupt.
+/// Records a process until it ends, the requested time is over, or an interrupt.
 pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let record = &args.record;
     let others = [
@@ -44,7 +44,7 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
     let settings = record.settings(&output, None)?;
     let duration = record.duration.map(Duration::from_secs_f64);
     replace(&output)?;
-    // The agent is told when it is over.
+    // The agent is told when to stop.
     let settings = bactrian_capture::Settings { duration: None, ..settings };
     let mut recording = LateRecording::begin(pid, &settings).map_err(refused)?;
     if !args.quiet {
@@ -59,7 +59,7 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
     let ended = recording.end();
     let (standing, second) = (standing.map_err(refused)?, ended.map_err(refused)?);
     if let Standing::Trouble(trouble) = standing {
-        // There is nothing in it.
+        // It is empty.
         let _ = std::fs::remove_file(&output);
         return Err(Failure::NotSupported(words(trouble, pid)));
     }
@@ -90,10 +90,11 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
     Ok(Status::Done)
 }
 
-/// Waits until it is over; how it stood then. A signal is how it is ended if no time was said.
+/// Waits for the end of the recording and returns the last state. Without a requested time, it is ended by a
+/// signal.
 fn wait(recording: &mut LateRecording, duration: Option<Duration>) -> Result<Standing, Refusal> {
     let asked = Instant::now();
-    // The time begins with the first sampler. A program that waits for something outside does not start one.
+    // The time starts with the first sampler. A program that is blocked does not start one.
     let mut begun = None;
     loop {
         let standing = recording.look()?;
@@ -131,7 +132,7 @@ fn words(trouble: Trouble, pid: u32) -> String {
     }
 }
 
-/// What is said of a process that cannot be recorded.
+/// The error for a process that cannot be recorded.
 pub fn refused(refusal: Refusal) -> Failure {
     match refusal.cause {
         Cause::Interrupted(_) => Failure::NotSupported("interrupted".to_owned()),
@@ -140,7 +141,7 @@ pub fn refused(refusal: Refusal) -> Failure {
     }
 }
 
-/// The file of a process's program, for the name of its trace.
+/// The name of a process's program, for the name of its trace.
 fn name_of(pid: u32) -> std::ffi::OsString {
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = program.as_deref().and_then(Path::file_name);

@@ -1,4 +1,4 @@
-//! What a recording came to, in words: for `record`, when the program or the time is over.
+//! The summary of a recording, printed by `record` at the end.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,28 @@ use crate::commands::agent::RecordArgs;
 use crate::failure::Failure;
 use crate::output::{Console, shortened, show_number};
 
-/// With fewer samples than this the rate was too low: a site with 10 % of the allocation is not known to within 30 %.
+/// With fewer samples the rate was too low: a site with 10 % of the allocation is not known to within 30 %.
 const FEW_SAMPLES: u64 = 100;
 /// With this many samples, a site with 1 % of the allocation is known to within 10 %.
 const ENOUGH_SAMPLES: f64 = 10_000.0;
-/// A program without a single sample has allocated less than this many times the words that one sample stands for (95 % confidence).
+/// A program without a single sample has allocated less than this many times the words that a sample stands
+/// for (95 % confidence).
 const AT_MOST_WITHOUT_SAMPLE: f64 = 3.0;
 /// From this rate on, sampling costs about as much as recording everything.
 const AS_GOOD_AS_EXACT: f64 = 1e-2;
 
-/// What was recorded.
+/// A completed recording.
 pub struct Recorded<'a> {
-    /// The traces that were written: the one asked for first, then those of children.
+    /// The traces that were written: the requested one first, then those of children.
     pub traces: &'a [PathBuf],
-    /// What was asked for.
+    /// The arguments.
     pub args: &'a RecordArgs,
-    /// Whether the program itself could not be recorded, only what it started.
+    /// Whether only the program's children could be recorded, not the program itself.
     pub is_wrapper: bool,
 }
 
 impl Recorded<'_> {
-    /// Says what was recorded of the program of this name, and what to do with it.
+    /// Prints a summary of the recording of this program, and what to do with it.
     pub fn tell(&self, program: &OsStr, console: &mut Console) -> Result<(), Failure> {
         if self.traces.is_empty() {
             let program = program.display();
@@ -71,7 +72,7 @@ impl Recorded<'_> {
             }
             let losses = index.losses();
             if losses.bytes_missing > 0 || losses.bytes_unread > 0 {
-                // By a limit of file sizes, or on a full disk.
+                // Because of a file size limit or a full disk.
                 let what = "its end could not be written, and is lost";
                 console.warn(&format!("{shown}: {what}"))?;
             }
@@ -86,7 +87,7 @@ impl Recorded<'_> {
         Ok(())
     }
 
-    /// Why there are so few samples, and what would give more.
+    /// Why there are so few samples, and how to get more.
     fn too_few(&self, samples: u64) -> String {
         let RecordArgs { after, signal, .. } = *self.args;
         let rate = self.args.first_rate();
@@ -102,24 +103,24 @@ impl Recorded<'_> {
     }
 }
 
-/// Whether there is anything in a trace.
+/// Whether a trace has any samples.
 pub fn has_samples(path: &Path) -> bool {
     let Ok(input) = Input::open(path) else { return false };
     Index::skim(&input).is_ok_and(|index| index.allocations() > 0)
 }
 
-/// What would give enough samples of a program of which there are so few at this rate.
+/// Options that would give enough samples of a program with so few at this rate.
 fn better(samples: u64, rate: f64) -> String {
     let words = (samples as f64).max(AT_MOST_WITHOUT_SAMPLE) / rate;
     let wanted = ENOUGH_SAMPLES / words;
     if wanted >= AS_GOOD_AS_EXACT {
         return "--exact records every allocation".to_owned();
     }
-    // One digit is as much as so few samples tell.
+    // So few samples justify only one digit.
     format!("--rate {wanted:.0e} would give about 10,000 samples")
 }
 
-/// The name of the program that a trace is of.
+/// The name of the traced program.
 fn executable(index: &Index) -> String {
     let path = String::from_utf8_lossy(&index.info().executable).into_owned();
     Path::new(&path).file_name().map_or(path.clone(), |name| name.display().to_string())

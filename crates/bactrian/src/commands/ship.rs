@@ -1,4 +1,4 @@
-//! `bactrian ship`: profiles of what recorded programs allocate and hold, minute by minute, into a store for a whole fleet.
+//! `bactrian ship`: sends profiles of recorded programs, minute by minute, to the store of a fleet.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,9 +16,9 @@ use crate::engine::{self, Engine};
 use crate::failure::{Failure, Status};
 use crate::output::{Console, show_number};
 
-/// How often is looked for what is new.
+/// The interval between polls.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long it takes until a store that is away is tried again, at most.
+/// The longest delay before an unreachable store is tried again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Send profiles of recorded programs into a store, minute by minute.
@@ -99,7 +99,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    /// What is said of profiles by options, and otherwise by the environment.
+    /// The origin of the profiles, from options and otherwise from the environment.
     fn origin(&self) -> Origin {
         let attributes = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
         let attributes: BTreeMap<&str, &str> =
@@ -134,7 +134,7 @@ pub fn run(
     let store: Arc<dyn Store> = match engine {
         _ if !args.to.contains("://") => Arc::new(Folder::new(Path::new(&args.to))),
         Some(engine) => engine.store(&args.to)?,
-        // It can speak to others than folders.
+        // The engine supports other stores than directories.
         None => return engine::become_engine(),
     };
     if let Some(path) = args.files.iter().find(|path| !path.exists()) {
@@ -163,14 +163,14 @@ pub fn run(
     }
 }
 
-/// A trace.
+/// A known trace.
 enum Known {
     UnderWay(Box<Shipper>),
-    /// All of it is in the store, or it cannot be read.
+    /// It is completely in the store, or cannot be read.
     Told(Identity),
 }
 
-/// What tells a file from another of the same name.
+/// Distinguishes a file from another of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Identity {
     inode: u64,
@@ -187,20 +187,20 @@ impl Identity {
     }
 }
 
-/// The traces that are on their way.
+/// The traces that are being shipped.
 #[derive(Default)]
 struct Traces {
     known: BTreeMap<PathBuf, Known>,
     profiles: usize,
-    /// The last trace that could not be read, and why.
+    /// The last unreadable trace, and why.
     unreadable: Option<String>,
-    /// What was wrong with the store last time, so that it is said once.
+    /// The last error of the store, so that it is reported once.
     failed: Option<String>,
     failures: u32,
 }
 
 impl Traces {
-    /// Ships what is new of all; whether that was everything.
+    /// Ships what is new in all traces. Returns whether that was everything.
     fn ship(
         &mut self,
         args: &Args,
@@ -211,7 +211,7 @@ impl Traces {
         for path in found(&args.files) {
             let is_new = match self.known.get(&path) {
                 Some(Known::UnderWay(_)) => false,
-                // Another run may write a trace of the same name.
+                // Another run may have written a trace of the same name.
                 Some(Known::Told(identity)) => *identity != Identity::of(&path),
                 None => true,
             };
@@ -230,7 +230,7 @@ impl Traces {
         }
         for (path, known) in &mut self.known {
             let Known::UnderWay(shipper) = known else { continue };
-            // Before it is read: what comes after that makes it another.
+            // Taken before reading: later writes change it.
             let identity = Identity::of(path);
             match shipper.poll(SystemTime::now()) {
                 Ok(shipped) => {
@@ -240,10 +240,11 @@ impl Traces {
                         *known = Known::Told(identity);
                     }
                 }
-                // The others are not held up by it.
+                // An unreadable trace does not hold up the others.
                 Err(ShipError::Trace(what)) => {
                     let what = format!("{}: {what}", path.display());
-                    // Of files it is what this ends with; of folders it goes on.
+                    // If only files were given, the command fails with this at the end; for directories it
+                    // continues.
                     if args.files.iter().any(|path| path.is_dir()) {
                         console.warn(&what)?;
                     }
@@ -268,7 +269,7 @@ impl Traces {
         Ok(is_all)
     }
 
-    /// How long to wait: longer and longer while something fails, and not all machines at once.
+    /// The delay until the next poll: increasing while there are failures, and different on each machine.
     fn pause(&self) -> Duration {
         let wait = LOOK.saturating_mul(1 << self.failures.min(5)).min(PATIENCE);
         let odd = Duration::from_millis(u64::from(std::process::id() % 1000));
@@ -276,7 +277,7 @@ impl Traces {
     }
 }
 
-/// The traces that files and folders stand for.
+/// The traces that files and directories stand for.
 fn found(files: &[PathBuf]) -> Vec<PathBuf> {
     let is_trace = |path: &Path| path.extension().is_some_and(|end| end == "ctf");
     let mut all = Vec::new();

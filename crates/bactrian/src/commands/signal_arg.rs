@@ -1,8 +1,8 @@
-//! Signals, as people name them.
+//! Signals by name.
 
 use std::str::FromStr;
 
-/// The number of a signal.
+/// A signal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal(pub u8);
 

@@ -1,4 +1,4 @@
-//! `bactrian snapshot`: every block of a heap at one moment, of a program that runs or of a core file.
+//! `bactrian snapshot`: every block of a heap at one moment, from a running program or a core file.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             let wanted = Wanted { path, replaces: true, strings, wait };
             let progress = open::progress(!args.quiet);
             let taken = match snapshot::of_process(pid, &wanted, &progress) {
-                // As a shell tells of it.
+                // The shell's convention for signals.
                 Err(snapshot::Failure::Interrupted(signal)) => {
                     return Ok(Status::Program(128 + u8::try_from(signal).unwrap_or(0)));
                 }
@@ -82,28 +82,28 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// What a frozen copy starts.
+/// The entry point of walkers, started by frozen copies.
 pub fn walk_frozen() -> Result<Status, Failure> {
     snapshot::walk_frozen().map_err(failure)?;
     Ok(Status::Done)
 }
 
-/// What `record` starts.
+/// The entry point of a trial process, started by `record`.
 pub fn try_copying() -> Result<Status, Failure> {
     bactrian_capture::seccomp::try_copying()?;
     Ok(Status::Done)
 }
 
-/// What is said of a snapshot, in the terminal and in the page.
+/// The messages about a snapshot, for the terminal and the page.
 pub struct Taken {
-    /// What is in it, where it is, and what the program noticed.
+    /// Its contents, its path, and how the program was affected.
     about: Vec<String>,
-    /// What is missing in it, which is told to everybody.
+    /// What it lacks, which is always reported.
     gaps: Vec<String>,
 }
 
 impl Taken {
-    /// Of a process.
+    /// For a snapshot of a process.
     pub fn new((written, way, pause): (Written, Way, Duration)) -> Taken {
         let mut taken = Taken::of_core(&written);
         let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
@@ -116,7 +116,7 @@ impl Taken {
         taken
     }
 
-    /// Of a core file.
+    /// For a snapshot from a core file.
     fn of_core(Written { path, summary }: &Written) -> Taken {
         let blocks = show_number(summary.blocks(), "block");
         let live = show_bytes((summary.words() * 8) as f64);
@@ -135,13 +135,13 @@ impl Taken {
         Ok(())
     }
 
-    /// All of it.
+    /// All messages.
     pub fn sentences(self) -> Vec<String> {
         [self.about, self.gaps].concat()
     }
 }
 
-/// Why there is no snapshot.
+/// The error for a snapshot that could not be taken.
 pub fn failure(failure: snapshot::Failure) -> Failure {
     match failure {
         snapshot::Failure::Refused(what) => Failure::NotSupported(what),
@@ -153,7 +153,7 @@ fn default_name(pid: u32) -> PathBuf {
     PathBuf::from(format!("{}.heap", stem(pid)))
 }
 
-/// What names of a process's snapshots begin with.
+/// The stem of the names of a process's snapshots.
 pub fn stem(pid: u32) -> String {
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());

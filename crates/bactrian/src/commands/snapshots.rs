@@ -1,4 +1,5 @@
-//! Snapshots beside or instead of a trace: the options of `record` and `agent`, and what is said in the end.
+//! Snapshots in addition to or instead of a trace: options of `record` and `agent`, and the summary at the
+//! end.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,11 +25,11 @@ use crate::output::{Console, shortened, show_number};
 
 /// The extension of snapshots.
 const EXTENSION: &str = "heap";
-/// The signal that asks for one if no other is named.
+/// The default signal that requests a snapshot: SIGUSR2.
 const DEFAULT_SIGNAL: u8 = 12;
-/// More snapshots than this are not told one by one.
+/// The most snapshots listed one by one.
 const TOLD: usize = 6;
-/// Why nothing is heard of a snapshot: the ledger is for the user who has started `record`.
+/// Why the fate of a snapshot is unknown: only the user who started `record` may write to the ledger.
 const CANNOT_TELL: &str = "the program has become another user's, who cannot tell of snapshots";
 
 /// When snapshots are taken, and what they may cost.
@@ -58,19 +59,19 @@ pub struct SnapshotArgs {
 }
 
 impl SnapshotArgs {
-    /// The same without snapshots.
+    /// The same arguments without snapshots.
     pub fn without(&self) -> SnapshotArgs {
         SnapshotArgs { snapshots: None, ..self.clone() }
     }
 
-    /// The same with one at the exit.
+    /// The same arguments with a snapshot at the exit.
     pub fn with_exit(&self) -> SnapshotArgs {
         let when = When { exit: true, ..self.snapshots.unwrap_or_default() };
         SnapshotArgs { snapshots: Some(when), ..self.clone() }
     }
 
-    /// What the agent is told: files begin with `prefix`, and the ledger, if there is one, says what becomes of
-    /// them.
+    /// The settings for the agent: file names start with `prefix`, and outcomes are written to the ledger, if
+    /// there is one.
     pub fn settings(
         &self,
         prefix: &Path,
@@ -93,7 +94,7 @@ impl SnapshotArgs {
         }))
     }
 
-    /// Refuses what cannot be meant: one signal for two things.
+    /// Rejects one signal for two purposes.
     pub fn check(&self, of_trace: Option<Signal>) -> Result<(), Failure> {
         let of_snapshots = self.snapshots.and_then(|when| when.signal);
         match of_trace.filter(|Signal(number)| Some(*number) == of_snapshots) {
@@ -106,7 +107,7 @@ impl SnapshotArgs {
     }
 }
 
-/// What names of snapshots begin with, for a run whose output is to be `output`.
+/// The stem of snapshot names for a run with this output.
 pub fn prefix(output: &Path) -> PathBuf {
     match output.extension().and_then(OsStr::to_str) {
         Some("ctf" | EXTENSION) => output.with_extension(""),
@@ -114,7 +115,7 @@ pub fn prefix(output: &Path) -> PathBuf {
     }
 }
 
-/// The snapshots of this prefix that are there: `PREFIX.NUMBER.heap`.
+/// The existing snapshots with this stem: `PREFIX.NUMBER.heap`.
 pub fn existing(prefix: &Path) -> Vec<PathBuf> {
     let Some(stem) = prefix.file_name() else { return Vec::new() };
     let folder = prefix.parent().filter(|folder| *folder != Path::new(""));
@@ -128,7 +129,7 @@ pub fn existing(prefix: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.symlink_metadata().is_ok_and(|data| data.is_file())).collect()
 }
 
-/// Makes room for snapshots of this prefix: older ones go, and it is known that new ones can be made.
+/// Removes old snapshots with this stem, and checks that new ones can be created.
 pub fn replace(prefix: &Path) -> Result<(), Failure> {
     for old in existing(prefix) {
         fs::remove_file(&old).with_context(|| format!("cannot replace {}", old.display()))?;
@@ -138,7 +139,7 @@ pub fn replace(prefix: &Path) -> Result<(), Failure> {
     trace_files::replace(Path::new(&first))
 }
 
-/// Waits until all are written, which one may break off as the program itself: by an interrupt.
+/// Waits until all snapshots are written. An interrupt ends the wait, as it ends the program.
 pub fn wait(ledger: &Ledger, quiet: bool, console: &mut Console) -> Account {
     let is_interrupted = bactrian_capture::launch::interrupts();
     let bar = open::progress(!quiet);
@@ -148,7 +149,7 @@ pub fn wait(ledger: &Ledger, quiet: bool, console: &mut Console) -> Account {
         if start.elapsed() >= next_word && !quiet {
             next_word += BETWEEN_WORDS;
             let (what, percent) = (show_number(missing as u64, "snapshot"), share * 100.0);
-            // The work is done all the same if nobody can be told.
+            // A failure to print does not affect the snapshots.
             let _ = console.note(&format!(
                 "the program has ended; {what} still being written, {percent:.0} % done"
             ));
@@ -162,11 +163,11 @@ pub fn wait(ledger: &Ledger, quiet: bool, console: &mut Console) -> Account {
     account
 }
 
-/// When it is said that snapshots are still being written, and how often again.
+/// When the first message about pending snapshots is printed, and the interval between messages.
 const FIRST_WORD: Duration = Duration::from_secs(1);
 const BETWEEN_WORDS: Duration = Duration::from_secs(10);
 
-/// Says what was written, skipped and lost in a run that was to take snapshots of this prefix at some moments.
+/// Prints what was written, skipped and lost in a run with snapshots of this stem at these moments.
 pub fn tell(
     account: &Account,
     prefix: &Path,
@@ -175,7 +176,7 @@ pub fn tell(
     console: &mut Console,
 ) -> io::Result<()> {
     let mut written = account.written.clone();
-    // By number, which their names end with: one may be done before another that was begun earlier.
+    // By number, with which their names end: a later snapshot may complete earlier.
     written.sort_by_key(|one| (one.path.as_os_str().len(), one.path.clone()));
     for one in written.iter().take(TOLD) {
         tell_of(one, console)?;
@@ -209,7 +210,7 @@ pub fn tell(
                  {CANNOT_TELL}"
             ))?;
         }
-        // The last one has what was there to stay.
+        // The last one shows what stays in memory.
         Some(last) => {
             let path = shortened(&last.path).display().to_string();
             console.note(&format!("look at it: bactrian heap suspects {path}"))?;
@@ -241,7 +242,7 @@ fn tell_of(one: &Written, console: &mut Console) -> io::Result<()> {
     console.note(&format!("{path}: {blocks} of {heap}, in {}", show_bytes(size as f64)))
 }
 
-/// A snapshot by its number in the ledger, which has a child's process in its upper half.
+/// The name of a snapshot from its key in the ledger, which has a child's process id in the upper half.
 fn named(key: u64) -> String {
     match (key >> 32, key & u64::from(u32::MAX)) {
         (0, number) => format!("snapshot {number}"),
@@ -281,7 +282,7 @@ fn busy(text: &str) -> Result<Busy, String> {
     Busy::parse(text.as_bytes()).ok_or_else(|| "it is wait or skip".to_owned())
 }
 
-/// Moments as people write them: with names of signals and units of time.
+/// Parses moments, with signal names and units of time.
 fn moments(text: &str) -> Result<When, String> {
     let mut when = When::default();
     for item in text.split(',') {
@@ -320,7 +321,7 @@ fn percent(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("{text} is not a number of percent from 1 to 10000"))
 }
 
-/// `10`, `10s`, `0.5s`, `200ms`, `5m` or `1h` in microseconds.
+/// Parses `10`, `10s`, `0.5s`, `200ms`, `5m` or `1h` to microseconds.
 fn micros(text: &str) -> Result<u64, String> {
     let units = [("ms", 1e3), ("s", 1e6), ("m", 60e6), ("h", 3600e6)];
     let unit = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
@@ -348,7 +349,7 @@ fn limits(text: &str) -> Result<Limits, String> {
     Ok(limits)
 }
 
-/// `1000`, `10k`, `500M`, `2G`, `1T`; a B behind it says nothing more.
+/// Parses `1000`, `10k`, `500M`, `2G`, `1T`, with an optional B.
 fn bytes(text: &str) -> Result<u64, String> {
     let number = text.strip_suffix(['b', 'B']).unwrap_or(text);
     let units = [(['k', 'K'], 1e3), (['m', 'M'], 1e6), (['g', 'G'], 1e9), (['t', 'T'], 1e12)];

@@ -1,4 +1,4 @@
-//! Evidence as Parquet files: what `export --to parquet` does, of whatever file.
+//! `export --to parquet`: any kind of file as Parquet tables.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::output::{Console, show_number};
 /// The name of the format.
 pub const PARQUET: &str = "parquet";
 
-/// Writes tables into a folder, which is made if it is not there, and says what is in it.
+/// Writes tables to a directory, which is created if necessary, and prints a summary.
 pub fn write(
     tables: &dyn Tables,
     output: Option<&Path>,
@@ -38,7 +38,7 @@ pub fn write(
     Ok(())
 }
 
-/// All of a recording of live numbers.
+/// Reads a complete recording of live numbers.
 pub fn read_recording(
     path: &Path,
     strict: bool,
@@ -47,7 +47,7 @@ pub fn read_recording(
     let file = File::open(path).with_context(|| path.display().to_string())?;
     let mut player =
         Player::new(file).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    // Nothing is to be forgotten.
+    // Nothing must be forgotten.
     let mut database = Database::new(Limits { window: Duration::MAX, memory: usize::MAX });
     let mut damage = None;
     for event in player.by_ref() {

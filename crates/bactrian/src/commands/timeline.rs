@@ -30,7 +30,7 @@ pub struct Args {
     csv: bool,
 }
 
-/// Columns that the chart's scale takes.
+/// Width of the chart's scale.
 const MARGIN: usize = 10;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -90,7 +90,7 @@ fn print_chart(
     let behind = wanted.map(|_| values(all));
     let lines = chart(&values(front), behind.as_deref(), show_bytes);
     let margin = lines[0].chars().position(|c| c == '│').unwrap_or(0);
-    // The peak's column, marked above the chart.
+    // A mark above the column of the peak.
     let peak_at = front.points.iter().position(|point| point.time >= front.peak_time);
     let peak_at = peak_at.unwrap_or(front.points.len() - 1);
     let column = margin + 1 + peak_at;

@@ -1,4 +1,4 @@
-//! `bactrian top`: what allocates or holds most.
+//! `bactrian top`: what allocates or retains most.
 
 use std::io::Write;
 
@@ -62,7 +62,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     })
 }
 
-/// The trace, and which of its objects are wanted.
+/// Opens the trace and returns the filter.
 fn opened(args: &Args) -> Result<(TraceFile, Filter), Failure> {
     let filter = args.question.0.filter.filter();
     Ok((args.trace.open()?, filter.map_err(|error| Failure::Usage(error.to_string()))?))

@@ -1,4 +1,4 @@
-//! The files of traces that are recorded: what they are called, and what becomes of them.
+//! Files of traces that are being recorded: their names and their post-processing.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -12,8 +12,7 @@ use super::snapshots::{existing, prefix};
 use crate::failure::Failure;
 use crate::output::{Console, write_file};
 
-/// Makes room for a trace that is to be written: the old file goes, and it is known that a new one can be
-/// made.
+/// Removes the old file at the path of a new trace, and checks that a new one can be created.
 pub fn replace(path: &Path) -> Result<(), Failure> {
     let context = || format!("cannot write {}", path.display());
     if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
@@ -28,7 +27,7 @@ fn try_out(path: &Path) -> std::io::Result<()> {
     fs::remove_file(path)
 }
 
-/// The program's name with our extension, and a number if there is such a file.
+/// The program's name with our extension, and a number if the file exists.
 pub fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
     let stem = Path::new(program).file_name().unwrap_or(program).display();
     let numbered = (2..10_000).map(|n| PathBuf::from(format!("{stem}.{n}.ctf")));
@@ -42,13 +41,13 @@ pub fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
     Ok(name)
 }
 
-/// Makes a trace of version 2 of one of version 3, if one domain did everything and it can be read.
+/// Converts a trace from version 3 to version 2 if only one domain was active and it can be read.
 pub fn make_version_2(path: &Path, console: &mut Console) -> Result<(), Failure> {
-    // What is wrong with a trace is told by who tells of it.
+    // Problems of a trace are reported elsewhere.
     let Ok(input) = Input::open(path) else { return Ok(()) };
     let Ok(index) = Index::skim(&input) else { return Ok(()) };
     let one_domain = index.domains().iter().all(|domain| domain.0 == 0);
-    // A child that outlives us still writes to it.
+    // A child that outlives us is still writing.
     let state = Recorder::parse(&index.info().context).map(|recorder| recorder.state);
     let process = Path::new("/proc").join(index.info().pid.to_string());
     let is_done = state != Some(State::Running) || !process.exists();

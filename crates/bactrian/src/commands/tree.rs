@@ -1,4 +1,4 @@
-//! `bactrian tree`: who calls what allocates.
+//! `bactrian tree`: the call tree of allocations.
 
 use std::io::Write;
 
@@ -64,7 +64,7 @@ fn print(answer: &TreeAnswer, console: &mut Console) -> Result<(), Failure> {
     Printer { unit, console }.branches(&tree.branches, tree.left_out, "")
 }
 
-/// Columns that numbers take before the tree.
+/// Width of the numbers before the tree.
 const NUMBERS: usize = 9 + 1 + 8 + 1 + 10 + 2;
 
 struct Printer<'a> {

@@ -1,4 +1,4 @@
-//! `bactrian types`: tables of what the compiler knew of a program's types.
+//! `bactrian types`: type tables from the compiler's output.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ fn build(args: &BuildArgs, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// What was made, in two lines.
+/// Prints a summary in two lines.
 fn tell(path: &Path, table: &Table, console: &mut Console) -> Result<(), Failure> {
     let facts = Facts::of(table);
     console.note(&format!(
@@ -108,7 +108,7 @@ fn tell(path: &Path, table: &Table, console: &mut Console) -> Result<(), Failure
     Ok(())
 }
 
-/// What went wrong, and whose fault it is.
+/// Classifies an error.
 pub fn failure(error: types::Error) -> Failure {
     match error {
         types::Error::NoCompiler(..)

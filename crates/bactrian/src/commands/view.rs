@@ -60,12 +60,12 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let interrupted = interrupts();
-    // What can go wrong goes wrong before a program is started.
+    // Errors that can be detected before the program starts are.
     if !args.command.is_empty() {
         TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
             .with_context(|| format!("port {} cannot be had", args.port))?;
     }
-    // Its files go when this does.
+    // Its files are removed when it is dropped.
     let demo = args.demo.then(Demo::new).transpose();
     let demo = demo.context("the files of the demo cannot be put down")?;
     let carried = demo.as_ref().map(|demo| ShownArgs::of_passing(demo.files()));
@@ -77,7 +77,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     served.and(ended)
 }
 
-/// Shows files in a browser, as `view --open` does.
+/// Shows files in a browser, like `view --open`.
 pub fn open(files: Vec<PathBuf>, console: &mut Console) -> Result<(), Failure> {
     let shown = ShownArgs::of(files);
     let (read_only, demo, command) = (false, false, Vec::new());
@@ -105,7 +105,7 @@ fn serve(
     Ok(())
 }
 
-/// Hands the URL to what the desktop opens pages with.
+/// Opens the URL with the desktop's default browser.
 fn start_browser(url: &str) -> bool {
     ["xdg-open", "open"].iter().any(|opener| {
         let mut command = Command::new(opener);

@@ -1,5 +1,5 @@
-//! Several programs that are watched at once: all of a user, those of a name, or processes with their children. They come and go
-//! while they are watched.
+//! Several programs observed at once: all of a user, those with a name, or processes with their children.
+//! They come and go meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -17,48 +17,48 @@ use super::source::Target;
 use super::{Session, Status};
 use crate::failure::Failure;
 
-/// Which programs.
+/// Which programs to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// All OCaml programs that we may look at.
+    /// All OCaml programs that we may read.
     All,
-    /// Those whose name contains this.
+    /// Programs whose name contains this.
     Named(String),
     /// These processes.
     These(Vec<u32>),
-    /// These processes and all that they have started.
+    /// These processes and their descendants.
     Below(Vec<u32>),
 }
 
-/// How often new ones are looked for.
+/// The interval between searches for new programs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A process that does not look like a program of OCaml may become one: it is looked at so often.
+/// A process that does not look like an OCaml program may become one by exec: it is examined this often.
 const TRIES: u32 = 5;
-/// What is known of other programs is forgotten after so many rounds: a file may be another one by then.
+/// Negative results are forgotten after this many rounds: a file may have been replaced by then.
 const FORGET_AFTER: u32 = 10;
-/// More than this are not watched: each takes a thread, and a part of the memory.
+/// The most programs observed: each takes a thread and a part of the memory.
 const MOST: usize = 200;
-/// One that has ended stays so long in a view.
+/// How long an ended program stays in a view.
 const ENDED_STAYS: Duration = Duration::from_secs(10);
 
-/// Programs that are watched.
+/// The observed programs.
 pub struct Group<'a> {
     choice: Choice,
     how: HowToWatch<'a>,
     limits: Limits,
     members: Vec<Member>,
-    /// How often each process was looked at that is not watched (yet), by which run it is; those that are watched are never looked at again.
+    /// How often each unobserved process was examined, by run; observed processes are never examined again.
     looked_at: HashMap<String, u32>,
     looked: Option<Instant>,
-    /// Files of programs that turned out not to be of OCaml, or may not be looked at.
+    /// Files of programs that are not OCaml programs, or that we may not read.
     others: HashSet<PathBuf>,
-    /// How often it was looked for new ones.
+    /// The number of searches so far.
     rounds: u32,
-    /// Whether those that have ended go after a while.
+    /// Whether ended programs are removed after a while.
     forgets: bool,
-    /// Whether there was no room for some.
+    /// Whether some programs exceeded the limit.
     is_full: bool,
-    /// Whether any that is wanted was there when it was looked last.
+    /// Whether any wanted process existed at the last search.
     is_any_there: bool,
 }
 
@@ -68,19 +68,19 @@ struct Member {
     ended: Option<Instant>,
 }
 
-/// A process, as far as it matters who it is.
+/// The identity of a process.
 struct Found {
     pid: u32,
     parent: u32,
     run: String,
-    /// As the kernel calls it, cut after 15 letters, and as its file is called: of bytecode that is the runtime.
+    /// The kernel's name, truncated to 15 characters, and the file name, which for bytecode is the runtime's.
     names: [String; 2],
-    /// What it was started from.
+    /// The executable file.
     file: PathBuf,
 }
 
 impl<'a> Group<'a> {
-    /// Watches these, with so much memory for all of them.
+    /// Observes these programs, with a memory limit for all of them together.
     pub fn new(choice: Choice, how: HowToWatch<'a>, limits: Limits, forgets: bool) -> Group<'a> {
         Group {
             choice,
@@ -97,37 +97,37 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// With a program that is watched already.
+    /// Adds a program that is observed already.
     pub fn with(mut self, session: Session, pid: u32) -> Group<'a> {
         self.looked_at.insert(run_of(pid), TRIES);
         self.members.push(Member { pid, session, ended: None });
         self
     }
 
-    /// What is known of each.
+    /// The data of each program.
     pub fn databases(&self) -> impl Iterator<Item = &Database> {
         self.members.iter().map(|member| member.session.database())
     }
 
-    /// What is known of each, and whether it runs.
+    /// The data of each program, and whether it is running.
     pub fn programs(&self) -> impl Iterator<Item = (&Database, bool)> {
         let is_up = |session: &Session| *session.status() == Status::Live;
         self.members.iter().map(move |member| (member.session.database(), is_up(&member.session)))
     }
 
-    /// Whether none will come any more: these processes have ended.
+    /// Whether no more programs will come, because the named processes have ended.
     pub fn is_over(&self) -> bool {
         let is_open = matches!(self.choice, Choice::All | Choice::Named(_));
         let is_there = self.looked.is_none() || self.is_any_there;
         !is_open && !is_there && self.members.iter().all(|it| it.session.is_over())
     }
 
-    /// Whether there was no room for some.
+    /// Whether some programs exceeded the limit.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Looks for new ones, if it is time.
+    /// Searches for new programs, if it is time.
     fn look(&mut self) {
         if self.looked.is_some_and(|last| last.elapsed() < LOOK_EVERY) {
             return;
@@ -139,7 +139,7 @@ impl<'a> Group<'a> {
         let runs: Vec<&Found> = chosen.collect();
         self.is_any_there = !runs.is_empty();
         self.looked_at.retain(|run, _| found.iter().any(|it| it.run == *run));
-        // A program that is not there yet may take the place of another.
+        // A program may be replaced by another one on disk.
         if self.rounds.is_multiple_of(FORGET_AFTER) {
             self.others.clear();
         }
@@ -147,13 +147,13 @@ impl<'a> Group<'a> {
         let mut running = self.members.iter().filter(|member| member.ended.is_none()).count();
         for Found { pid, run, file, .. } in runs {
             let tries = self.looked_at.entry(run.clone()).or_insert(0);
-            // Looking at a program takes a while, and there may be hundreds of processes of one.
+            // Examining a program takes a while, and there may be hundreds of processes of one program.
             if *tries >= TRIES || self.others.contains(file) {
                 continue;
             }
             *tries += 1;
             if Counters::find(*pid).is_err() {
-                // One that has just ended, or become another, says nothing of its file.
+                // A process that has just ended, or executed another program, says nothing about its file.
                 if run_of(*pid) == *run && file_of(*pid).as_ref() == Some(file) {
                     self.others.insert(file.clone());
                 }
@@ -189,7 +189,7 @@ impl Programs for Group<'_> {
     fn take_in(&mut self) {
         self.look();
         for member in &mut self.members {
-            // Nothing is recorded, so that nothing can go wrong in it.
+            // Nothing is recorded, so nothing can fail.
             let _ = member.session.take_in();
             if member.ended.is_none() && member.session.is_over() {
                 member.ended = Some(Instant::now());
@@ -224,7 +224,7 @@ impl Choice {
             Choice::All => true,
             Choice::Named(name) => found.names.iter().any(|it| it.contains(name.as_str())),
             Choice::These(pids) => pids.contains(&found.pid),
-            // Processes are not deeper in each other; parents may form no circle, but they are read one after another.
+            // Process trees are not deeper. Parents form no cycle, but they are read one after the other.
             Choice::Below(pids) => {
                 std::iter::successors(Some(found.pid), |pid| parents.get(pid).copied())
                     .take(1000)
@@ -234,7 +234,7 @@ impl Choice {
     }
 }
 
-/// The processes that we may look at, but for ourselves.
+/// The processes that we may read, without this one.
 fn processes() -> Vec<Found> {
     let Ok(us) = fs::metadata("/proc/self").map(|us| us.uid()) else { return Vec::new() };
     let own = std::process::id();
@@ -257,17 +257,17 @@ fn processes() -> Vec<Found> {
     found
 }
 
-/// The file that a process was started from.
+/// The executable file of a process.
 fn file_of(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// Which run of which process it is: their numbers are used again.
+/// Identifies a run of a process: process ids are reused.
 fn run_of(pid: u32) -> String {
     format!("{pid} {}", place::run_of(Path::new(&format!("/proc/{pid}"))))
 }
 
-/// From `/proc/PID/stat`: the name stands in parentheses, and may have some itself.
+/// Parses `/proc/PID/stat`: the name is in parentheses and may contain some itself.
 fn name_and_parent(stat: &str) -> Option<(String, u32)> {
     let (before, after) = stat.rsplit_once(") ")?;
     let (_, name) = before.split_once('(')?;

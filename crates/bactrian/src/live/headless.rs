@@ -1,4 +1,4 @@
-//! What is known in the end, as text or JSON: for scripts, and where there is no terminal.
+//! What is known at the end, as text or JSON: for scripts, and where there is no terminal.
 
 use std::io::{self, Write};
 
@@ -14,10 +14,10 @@ use serde_json::{Value as Json, json};
 
 use crate::output::{Align, Console, FAINT, HEADING, Table, WARNING, print_json_of_live};
 
-/// So many lines of the log are printed.
+/// The most log lines printed.
 const LINES: usize = 20;
 
-/// Prints a table of what is known.
+/// Prints the data of a program as tables.
 pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     let program = database.program();
     let time = show_time(Micros((database.last() - database.first()) / 1000));
@@ -38,14 +38,14 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     let mut table =
         Table::new(&[("observer", Align::Left), ("kind", Align::Left), ("value", Align::Left)]);
     let mut unknown: Vec<&str> = Vec::new();
-    // Those of an earlier run are past, here as everywhere.
+    // Observers of an earlier run are omitted, here as everywhere.
     let now = database.last();
     for series in database.series().filter(|series| database.is_known(series, now)) {
         let declaration = &series.declaration;
         if let Some(Value::Failed(why)) =
             series.latest().filter(|_| names::is_reserved(&declaration.name))
         {
-            // Said once: it is the same for most of them.
+            // Printed once, because the reason is the same for most of them.
             if !unknown.contains(&why.as_str()) {
                 unknown.push(why);
             }
@@ -106,7 +106,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     Ok(())
 }
 
-/// A name with what tells it apart from others of that name.
+/// A name with its labels.
 fn name(series: &Series) -> String {
     let labels = series.declaration.labels.iter().map(|(key, value)| format!("{key}={value}"));
     let labels: Vec<String> = labels.collect();
@@ -114,7 +114,7 @@ fn name(series: &Series) -> String {
     if labels.is_empty() { name } else { format!("{name} {{{}}}", plain(&labels.join(", "))) }
 }
 
-/// Prints several programs, a line each.
+/// Prints several programs, one per line.
 pub fn print_several<'d>(
     programs: impl Iterator<Item = (&'d Database, bool)>,
     console: &mut Console,
@@ -150,7 +150,7 @@ pub fn print_several<'d>(
     Ok(())
 }
 
-/// Prints all that is known of several programs.
+/// Prints the data of several programs as JSON.
 pub fn print_json_of_several<'d>(
     programs: impl Iterator<Item = &'d Database>,
     console: &mut Console,
@@ -166,7 +166,7 @@ pub fn print_json_of_several<'d>(
     print_json_of_live(console, &json!({ "programs": programs }))
 }
 
-/// Prints all that is known.
+/// Prints the data of a program as JSON.
 pub fn print_json(database: &Database, console: &mut Console) -> io::Result<()> {
     print_json_of_live(console, &serde_json::to_value(known(database))?)
 }

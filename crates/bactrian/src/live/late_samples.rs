@@ -1,5 +1,5 @@
-//! Samples and pauses of a process that runs already, for as long as it is watched: it is recorded as by `bactrian record PID`, into a file that is
-//! removed in the end. The watcher finds that file as it finds any other.
+//! Samples and pauses of a running process while it is observed: it is recorded as by `bactrian record PID`,
+//! to a file that is removed at the end. The observer finds this file like any other recording.
 
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::commands::record_running::refused;
 use crate::failure::Failure;
 
 const NAP: Duration = Duration::from_millis(2);
-/// Samples end when there are so many bytes of them: the file is nobody's to look after.
+/// Sampling ends at this file size, in bytes: nobody looks after the file.
 const MOST: u64 = 1 << 30;
 
-/// A process is sampled while this lives.
+/// A process is sampled while this exists.
 pub struct LateSamples {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LateSamples {
-    /// Begins to sample a process.
+    /// Starts sampling a process.
     pub fn begin(pid: u32, rate: f64) -> Result<LateSamples, Failure> {
         let folder = TemporaryFolder::new("live").context("cannot make a folder for samples")?;
         let path = folder.file("samples.ctf");
-        // The watcher finds it as it finds the file.
+        // The observer finds the page as it finds the file.
         let page = Page::for_process(pid).context("cannot make a page to share with it")?;
         let settings = Settings {
             rate,
@@ -46,11 +46,11 @@ impl LateSamples {
             while !told.load(Ordering::Acquire) && is_small() {
                 match recording.look() {
                     Ok(Standing::Waiting | Standing::Sampling(_)) => thread::sleep(NAP),
-                    // What became of it, the numbers show.
+                    // The numbers show what happened.
                     Ok(Standing::Trouble(_) | Standing::Gone) | Err(_) => break,
                 }
             }
-            // If it cannot be stopped once more, the agent ends by itself.
+            // If the process cannot be stopped once more, the agent ends by itself.
             let _ = recording.end();
             drop((folder, page));
         });
@@ -62,7 +62,7 @@ impl Drop for LateSamples {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and nothing is left to do if it did.
+            // The thread does not panic, and there would be nothing left to do.
             let _ = thread.join();
         }
     }

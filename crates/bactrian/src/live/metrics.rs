@@ -1,8 +1,9 @@
-//! What is known now in the text format of Prometheus.
+//! Current numbers in the Prometheus text format.
 //!
-//! Names follow what Prometheus recommends: base units (bytes, seconds), `_total` for what only grows, histograms with buckets,
-//! which can be added up over programs. Observers of the program are labels, so that names cannot clash and need not be bent.
-//! Only what is alive is told: of a program that has ended or cannot be reached, that it is not up.
+//! Names follow Prometheus's recommendations: base units (bytes, seconds), `_total` for counters, and
+//! histograms with buckets, which can be aggregated over programs. Observer names are label values, so that
+//! names cannot clash and need not be escaped. Only live data is exported; a program that has ended or is
+//! unreachable is merely reported as not up.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,29 +12,29 @@ use bactrian_live::{Database, Declaration, Histogram, Series, Unit, Value, names
 
 use bactrian_analysis::live::words::plain;
 
-/// So many sites are told.
+/// The most sites exported.
 const SITES: usize = 20;
 const SECOND: f64 = 1e9;
-/// Where buckets end: at these powers of two of nanoseconds, from 1 µs to 69 s, and of other numbers. They never change, so that
-/// they can be compared and added up.
+/// The powers of two at which buckets end: of nanoseconds, from 1 µs to 69 s, and of other numbers. They are
+/// constant, so that histograms can be compared and aggregated.
 const NANOS: std::ops::RangeInclusive<u32> = 10..=36;
 const OTHERS: std::ops::RangeInclusive<u32> = 0..=40;
 
-/// One metric with all its samples.
+/// A metric with all its samples.
 struct Family {
     name: String,
     sort: &'static str,
     help: &'static str,
     samples: Vec<String>,
-    /// Which there are already, without their numbers.
+    /// The series that exist already, without their values.
     known: HashSet<String>,
 }
 
-/// All families, in the order in which they were first told of.
+/// All metrics, in order of first use.
 #[derive(Default)]
 struct Families {
     all: Vec<Family>,
-    /// Labels of all samples that are told now: whose they are, where there are several programs.
+    /// Labels added to every sample, which identify the program if there are several.
     whose: Vec<(&'static str, String)>,
 }
 
@@ -68,7 +69,7 @@ impl Families {
         let labels: Vec<(&str, &str)> = whose.chain(labels.iter().copied()).collect();
         let labels = labels.as_slice();
         let mut of = format!("{name}{suffix}{}", written(labels));
-        // Observers of one name are told apart by which of them it is.
+        // Observers of the same name are distinguished by a number.
         for nth in 2.. {
             if family.known.insert(of.clone()) {
                 break;
@@ -80,7 +81,7 @@ impl Families {
         family.samples.push(format!("{of} {}", shown(number)));
     }
 
-    /// A histogram whose buckets count what is at or below their ends.
+    /// A histogram with cumulative buckets.
     fn distribution(
         &mut self,
         name: &str,
@@ -111,7 +112,7 @@ impl Families {
     }
 }
 
-/// Labels as they stand behind a name; those of the program may be called anything, and none replaces another.
+/// Formats labels. The program's labels may have any names; none overwrites another.
 fn written(labels: &[(&str, &str)]) -> String {
     let mut known = HashSet::new();
     let mut all = Vec::new();
@@ -125,14 +126,14 @@ fn written(labels: &[(&str, &str)]) -> String {
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
 
-/// The text; `is_reached` says whether numbers are coming.
+/// The metrics of a program; `is_reached` says whether numbers are arriving.
 pub fn text(database: &Database, is_reached: bool) -> String {
     let mut families = Families::default();
     tell_program(database, is_reached, &mut families);
     families.text()
 }
 
-/// The text of several programs: each sample says whose it is.
+/// The metrics of several programs; each sample identifies its program.
 pub fn text_of_several<'d>(programs: impl Iterator<Item = (&'d Database, bool)>) -> String {
     let mut families = Families::default();
     for (database, is_reached) in programs {
@@ -148,7 +149,7 @@ fn tell_program(database: &Database, is_reached: bool, families: &mut Families) 
     let program = database.program();
     let pid = program.pid.to_string();
     let about = [("program", program.name.as_str()), ("pid", &pid), ("runtime", &program.runtime)];
-    // What all samples say is not said again.
+    // Labels that all samples have are not repeated.
     let about = if families.whose.is_empty() { &about[..] } else { &about[2..] };
     let help = "Whether the program runs and can be reached.";
     families.add("bactrian_up", "gauge", help, about, f64::from(u8::from(is_up)));
@@ -192,7 +193,7 @@ fn tell_all(database: &Database, families: &mut Families) {
     }
 }
 
-/// Numbers that every program has are metrics of their own.
+/// Numbers that every program has are separate metrics.
 fn tell(series: &Series, families: &mut Families) {
     let Some(value) = series.latest() else { return };
     let Declaration { name, labels, unit, .. } = &series.declaration;
@@ -349,11 +350,11 @@ fn shown(number: f64) -> String {
     }
 }
 
-/// Names of labels are letters, digits and underscores; those of the program may be anything.
+/// Label names consist of letters, digits and underscores; the program's labels may have any names.
 fn label_name(key: &str) -> String {
     let sound = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = key.chars().map(sound).collect();
-    // Those with two underscores are Prometheus's own.
+    // Names with two leading underscores are reserved by Prometheus.
     let name = name.trim_start_matches('_');
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic());
     if begins_well { name.to_owned() } else { format!("_{name}") }
@@ -435,7 +436,7 @@ mod tests {
             }));
             database.add(Event::Update(ObserverId(id), Value::Int(i64::from(id))));
         };
-        // Names that are ours, or the same once they are written.
+        // Label names that we use ourselves, and names that are equal after conversion.
         let odd = [("observer", "x"), ("a.b", "1"), ("a_b", "2"), ("__name__", "y")];
         declare(&mut database, 101, &odd);
         declare(&mut database, 102, &odd);
@@ -451,7 +452,7 @@ mod tests {
                 format!("bactrian_value{{{labels},nth=\"2\"}} 102")
             ]
         );
-        // What is not there has no numbers, and neither has what was there before.
+        // A program that is gone has no numbers, and neither has its predecessor.
         let not_up = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count() == 1;
         assert!(not_up(&text(&database, false)) && text(&database, false).ends_with("} 0\n"));
         database.add(Event::End("gone".into()));
@@ -461,7 +462,7 @@ mod tests {
         assert!(!text(&database, true).contains("same"));
     }
 
-    /// Prometheus's own tool.
+    /// Checks with Prometheus's own tool.
     #[test]
     fn promtool_has_nothing_to_say() {
         check(&text(&database(), true));

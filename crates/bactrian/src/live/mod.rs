@@ -1,6 +1,7 @@
-//! Watching a program: where numbers come from (`source/`, [`opening`]; several programs: [`group`]), what is known of them ([`Session`]), and how they are shown: on
-//! the terminal (`crates/terminal`), to scripts ([`headless`]), to Prometheus ([`metrics`]), on the page
-//! ([`shared`]), from which snapshots can be asked for ([`snapshots`]).
+//! Observing programs: the sources of numbers (`source/`, [`opening`]; several programs: [`group`]), the data
+//! ([`Session`]), and its display on the terminal (`crates/terminal`), for scripts ([`headless`]), for
+//! Prometheus ([`metrics`]) and on the page ([`shared`]), from which snapshots can be requested
+//! ([`snapshots`]).
 
 pub mod group;
 pub mod headless;

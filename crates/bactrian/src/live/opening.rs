@@ -1,4 +1,4 @@
-//! From what is named on the command line to where its numbers come from: for whoever shows them.
+//! Opens the sources of numbers that the command line names, for any display.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader};
@@ -21,23 +21,23 @@ use crate::commands::record::refused;
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
-/// How many messages may wait to be taken in; then sources wait.
+/// The capacity of a message channel; when it is full, sources wait.
 pub const WAITING: usize = 100_000;
 
-/// How programs are looked at.
+/// How programs are observed.
 pub struct HowToWatch<'a> {
-    /// How often to look at a process.
+    /// The interval between reads of a process.
     pub every: Duration,
-    /// Samples per word that a program allocates that is started here; 0: none.
+    /// The sampling rate per word of programs that are started here; 0 for none.
     pub rate: f64,
-    /// What a program that listens on the network wants to hear.
+    /// The token for a program that listens on the network.
     pub token: &'a str,
-    /// Whether what a started program writes is shown, since the terminal is not free for it.
+    /// Whether to capture the output of a started program, because the terminal is in use.
     pub is_captured: bool,
 }
 
 impl HowToWatch<'_> {
-    /// Starts a program and watches it.
+    /// Starts a program and observes it.
     pub fn start(
         &self,
         name: &OsString,
@@ -45,7 +45,7 @@ impl HowToWatch<'_> {
         messages: SyncSender<Message>,
     ) -> Result<Started, Failure> {
         let program = find_program(name).map_err(anyhow::Error::from)?;
-        // What cannot be sampled can be watched.
+        // A program that cannot be sampled can still be observed.
         doctor::enterable(&program).map_err(refused)?;
         let (streams, output) =
             if self.is_captured { captured()? } else { (Streams::default(), Vec::new()) };
@@ -64,7 +64,8 @@ impl HowToWatch<'_> {
         Ok(source::watch(Watched { watch, name, period: self.every, output }, messages))
     }
 
-    /// Watches what runs already, or plays a recording; gives how to ask it for something, if it can be asked.
+    /// Observes a running program, or plays a recording. Returns how to send requests to it, if that is
+    /// possible.
     pub fn open(
         &self,
         target: Target,
@@ -91,12 +92,12 @@ impl HowToWatch<'_> {
     }
 }
 
-/// What a program is called, without its folder.
+/// The name of a program without its directory.
 pub fn short_name(name: &OsStr) -> String {
     Path::new(name).file_name().unwrap_or(name).to_string_lossy().into_owned()
 }
 
-/// What the program writes is shown by whoever needs the terminal.
+/// Pipes for the program's output, which is shown by whoever uses the terminal.
 fn captured() -> Result<(Streams, Vec<PipeReader>), Failure> {
     let pipe = || io::pipe().context("cannot make a pipe");
     let ((output, program_output), (error, program_error)) = (pipe()?, pipe()?);
@@ -108,7 +109,7 @@ fn captured() -> Result<(Streams, Vec<PipeReader>), Failure> {
     Ok((streams, vec![output, error]))
 }
 
-/// A program that was started here is not left alone: waits for its end, and ends as it did.
+/// Waits for a program that was started here, and exits with its status.
 pub fn stay(
     end: Option<JoinHandle<Option<ExitStatus>>>,
     pid: u32,
@@ -116,10 +117,10 @@ pub fn stay(
 ) -> Result<Status, Failure> {
     let Some(end) = end else { return Ok(Status::Done) };
     if !end.is_finished() {
-        // It may be about to end.
+        // It may be about to exit.
         std::thread::sleep(Duration::from_millis(300));
         if !end.is_finished() {
-            // If it cannot be said, it is waited for all the same.
+            // If the note cannot be printed, still wait.
             drop(
                 console
                     .note(&format!("the program goes on as process {pid}; this waits for its end")),

@@ -1,6 +1,6 @@
-//! A session that is kept up to date by a thread, for the page: whoever asks sees what is known at that time.
+//! A session that a thread keeps up to date, for the page: readers see the current data.
 //!
-//! Questions only look. Nothing is ever asked of the program from here; snapshots are taken from outside of it.
+//! Questions only read. No requests are sent to the program from here; snapshots are taken from outside.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,23 +10,23 @@ use bactrian_analysis::live::source::{LiveNow, LiveSource, LiveState};
 
 use super::{Session, Status};
 
-/// So often what has come is taken in.
+/// The interval between updates.
 const EVERY: Duration = Duration::from_millis(50);
-/// So many sentences for people are kept.
+/// The most notices kept.
 const NOTICES: usize = 20;
 
-/// A session that several look at.
+/// A session with several readers.
 #[derive(Clone)]
 pub struct SharedSession(Arc<Mutex<Inner>>);
 
 struct Inner {
-    /// None: it is over with watching, and the program is on its own.
+    /// None: observing has ended, and the program runs on its own.
     session: Option<Session>,
     notices: Vec<String>,
 }
 
 impl SharedSession {
-    /// Takes in what comes from now on, in the background.
+    /// Receives messages in the background from now on.
     pub fn start(session: Session) -> SharedSession {
         let shared = SharedSession(Arc::new(Mutex::new(Inner {
             session: Some(session),
@@ -41,7 +41,7 @@ impl SharedSession {
         shared
     }
 
-    /// Waits until no more will come: until a recording is read.
+    /// Waits until no more messages will arrive: until a recording was read.
     pub fn wait(&self) {
         let is_over = || self.lock().session.as_ref().is_none_or(Session::is_over);
         while !is_over() {
@@ -49,7 +49,7 @@ impl SharedSession {
         }
     }
 
-    /// Stops watching; gives the number of the process.
+    /// Stops observing, and returns the process id.
     pub fn stop(&self) -> u32 {
         let session = self.lock().session.take();
         session.map_or(0, |session| session.database().program().pid)
@@ -61,10 +61,10 @@ impl SharedSession {
 }
 
 impl Inner {
-    /// Takes in what has come; says whether more may come.
+    /// Receives what has arrived. Returns whether more may arrive.
     fn take_in(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
-        // It is not recorded here, so that nothing can go wrong in it.
+        // Nothing is recorded here, so nothing can fail.
         let _ = session.take_in();
         while let Some(notice) = session.notice() {
             if self.notices.last() != Some(&notice) {

@@ -1,4 +1,4 @@
-//! Snapshots of a process that the page watches: what `bactrian snapshot PID` does, into a new file each time.
+//! Snapshots of a process that the page observes: like `bactrian snapshot PID`, to a new file each time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,26 +8,26 @@ use bactrian_capture::snapshot::{self, Wanted};
 
 use crate::commands::snapshot::{Taken, failure, stem};
 
-/// As long as the command waits if nobody says otherwise.
+/// The default wait of the command.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// A process of which snapshots can be taken.
 pub struct SnapshotsOf {
     pid: u32,
-    /// Numbers of processes are used again: this one knows whether it has ended.
+    /// Process ids are reused; this handle detects that the process has ended.
     process: Process,
 }
 
 impl SnapshotsOf {
-    /// A process that runs; none if there is none of this number.
+    /// A running process; None if it does not exist.
     pub fn process(pid: u32) -> Option<SnapshotsOf> {
         Some(SnapshotsOf { pid, process: Process::open(pid).ok()? })
     }
 
-    /// Takes one into a new file in the current folder; gives its path, and what is said of it.
+    /// Takes a snapshot to a new file in the current directory. Returns its path and the messages about it.
     ///
     /// # Errors
-    /// Why there is none, as the command says it.
+    /// Why there is no snapshot, as the command would print it.
     pub fn take(&self, progress: &dyn Fn(f64)) -> Result<(PathBuf, Vec<String>), String> {
         let pid = self.pid;
         if self.process.usage().is_none() {
@@ -42,7 +42,7 @@ impl SnapshotsOf {
     }
 }
 
-/// The first name that no file has yet: `server.pid1234.1.heap`.
+/// The first unused name: `server.pid1234.1.heap`.
 fn unused(stem: &str) -> PathBuf {
     let names = (1_u64..).map(|number| PathBuf::from(format!("{stem}.{number}.heap")));
     let is_unused = |path: &PathBuf| Path::symlink_metadata(path).is_err();

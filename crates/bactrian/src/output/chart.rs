@@ -1,21 +1,21 @@
-//! A chart of a quantity over time, in characters.
+//! Charts of a quantity over time, in characters.
 
-/// Rows of the chart.
+/// The number of rows.
 const HEIGHT: usize = 12;
-/// An eighth of a character to a whole one.
+/// Eighths of a character cell.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// What stands behind.
+/// The background series.
 const SHADE: char = '░';
 
-/// Draws `values` as columns, before `behind` if there is one, with `scale` naming the values of rows.
-/// All have the same length; the result has one line per row, top first.
+/// Draws `values` as columns, in front of `behind` if there is one; `scale` labels the values of rows. Both
+/// have the same length. The result has one line per row, top first.
 pub fn chart(values: &[f64], behind: Option<&[f64]>, scale: impl Fn(f64) -> String) -> Vec<String> {
     let highest = values.iter().chain(behind.unwrap_or(&[])).copied().fold(0.0, f64::max);
     let unit = if highest > 0.0 { highest / HEIGHT as f64 } else { 1.0 };
     let labels: Vec<_> = (0..=HEIGHT).map(|row| scale(unit * row as f64)).collect();
     let margin = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let rows = (0..HEIGHT).rev().map(|row| {
-        // Every third row and the top have their value beside them.
+        // Every third row and the top row are labelled.
         let label = if row % 3 == 2 { labels[row + 1].as_str() } else { "" };
         let cells = values.iter().enumerate().map(|(column, &value)| {
             let front = cell(value / unit - row as f64);
@@ -31,7 +31,7 @@ pub fn chart(values: &[f64], behind: Option<&[f64]>, scale: impl Fn(f64) -> Stri
     rows.collect()
 }
 
-/// How a cell looks of which `filled` is filled: 0 is nothing, 1 all.
+/// A cell of which a fraction is filled: 0 is empty, 1 full.
 fn cell(filled: f64) -> char {
     match (filled * 8.0).round() {
         eighths if eighths < 1.0 => ' ',

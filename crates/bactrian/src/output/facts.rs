@@ -1,11 +1,11 @@
-//! Facts with their names, a line each, and dates.
+//! Named facts, one per line, and dates.
 
 use std::io::Write;
 
 use super::{Console, FAINT, visible};
 use crate::failure::Failure;
 
-/// Prints a fact with its name, unless there is nothing to say.
+/// Prints a named fact, unless it is empty.
 pub fn line(console: &mut Console, name: &str, value: &str) -> Result<(), Failure> {
     if !value.is_empty() {
         writeln!(console.out(), "{FAINT}{name:<14}{FAINT:#}{}", visible(value))?;
@@ -13,7 +13,7 @@ pub fn line(console: &mut Console, name: &str, value: &str) -> Result<(), Failur
     Ok(())
 }
 
-/// Seconds since the Unix epoch as a date in UTC (Howard Hinnant's algorithm for civil dates).
+/// Converts seconds since the Unix epoch to a date in UTC (Howard Hinnant's algorithm for civil dates).
 pub fn show_date(seconds: f64) -> String {
     let seconds = seconds as i64;
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));

@@ -1,4 +1,4 @@
-//! Output files: whole or not at all, and for their owner only, because they hold a program's data.
+//! Output files: complete or not at all, and for their owner only, because they contain a program's data.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::Console;
 use crate::failure::Failure;
 
-/// Lets `write` fill the file at `path`; `-` is standard output. Nothing is left behind if it fails.
+/// Writes the file at `path` with `write`; `-` is standard output. If that fails, nothing is left behind.
 pub fn write_file(
     path: &Path,
     console: &mut Console,
@@ -16,11 +16,11 @@ pub fn write_file(
 ) -> Result<(), Failure> {
     if path == Path::new("-") {
         console.flush()?;
-        // Not through the console, which would take escape sequences out of what is not text.
+        // Not through the console, which would remove escape sequences from binary data.
         let mut out = BufWriter::new(std::io::stdout().lock());
         let written = write(&mut out, console).and_then(|()| Ok(out.flush()?));
         return match written {
-            // Whoever reads has seen enough; the rest need not be made.
+            // The reader has seen enough.
             Err(failure) if failure.is_broken_pipe() => Ok(()),
             written => written,
         };
@@ -30,7 +30,7 @@ pub fn write_file(
         _ => Path::new("."),
     };
     let context = || format!("cannot write {}", path.display());
-    // What is no regular file, such as /dev/null, is written to and not replaced.
+    // Anything but a regular file, such as /dev/null, is written to and not replaced.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let file = std::fs::File::create(path).with_context(context)?;
         let mut out = BufWriter::new(file);
@@ -46,7 +46,7 @@ pub fn write_file(
     Ok(())
 }
 
-/// As a person would write it who is in this directory.
+/// The path relative to the current directory, if it is below it.
 pub fn shortened(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)

@@ -21,7 +21,7 @@ pub fn print_json(
     print_envelope(console, command, [(file, &losses.clone().into())], result)
 }
 
-/// Prints what is known of a program that was watched: no file was read.
+/// Prints the data of an observed program: no file was read.
 pub fn print_json_of_live(console: &mut Console, result: &Value) -> io::Result<()> {
     print_envelope(console, "live", [], result)
 }
@@ -40,7 +40,7 @@ pub fn print_envelope<'f>(
         "files": files.into_iter().map(file).collect::<Vec<_>>(),
         "result": serde_json::to_value(result)?,
     });
-    // In one piece: what it is written through looks for colours in each.
+    // In a single write: the stream looks for escape sequences in each.
     let mut text = serde_json::to_vec_pretty(&envelope)?;
     text.push(b'\n');
     console.out().write_all(&text)

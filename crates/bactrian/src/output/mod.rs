@@ -1,4 +1,4 @@
-//! What people and scripts see: text that fits the terminal, colours only there, JSON.
+//! Output: text that fits the terminal, colours only there, and JSON.
 
 mod chart;
 mod facts;
@@ -34,15 +34,15 @@ pub enum Color {
     Never,
 }
 
-/// Headings and names of columns.
+/// Headings.
 pub const HEADING: Style = Style::new().bold();
-/// What matters less.
+/// Less important text.
 pub const FAINT: Style = Style::new().dimmed();
-/// What is worse than before, or too much.
+/// Worse than before, or too much.
 pub const BAD: Style = AnsiColor::Red.on_default();
-/// What is better than before.
+/// Better than before.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// What one should know.
+/// Warnings.
 pub const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// Standard output and standard error.
@@ -60,7 +60,7 @@ impl Console {
         Console { out, color, width: terminal_width() }
     }
 
-    /// Whether the user wants colours, if that was said.
+    /// Whether the user wants colours; None if not specified.
     pub fn colours(&self) -> Option<bool> {
         match self.color {
             Color::Auto => None,
@@ -69,61 +69,62 @@ impl Console {
         }
     }
 
-    /// Characters in a line, if output goes to a terminal.
+    /// The terminal's width in characters; None if output does not go to a terminal.
     pub fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// Where the answer goes.
+    /// The stream for the answer.
     pub fn out(&mut self) -> &mut Tap<impl Write> {
         &mut self.out
     }
 
-    /// Writes out what waits.
+    /// Writes out buffered data.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Says on standard error what one should know of the answer.
+    /// Prints a warning about the answer on standard error.
     pub fn warn(&mut self, what: &str) -> io::Result<()> {
         self.flush()?;
         let mut err = AutoStream::new(io::stderr(), choice(self.color));
         writeln!(err, "{WARNING}warning:{WARNING:#} {what}")
     }
 
-    /// Says something on standard error beside the answer.
+    /// Prints a note on standard error.
     pub fn note(&mut self, what: &str) -> io::Result<()> {
         self.flush()?;
         let mut err = AutoStream::new(io::stderr(), choice(self.color));
         writeln!(err, "{FAINT}bactrian:{FAINT:#} {what}")
     }
 
-    /// Does the same later, from any thread.
+    /// Returns a function that prints notes, from any thread.
     pub fn noting(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let choice = choice(self.color);
         move |what| {
             let mut err = AutoStream::new(io::stderr(), choice);
-            // If this cannot be said, the answer is no worse.
+            // A failure to print does not affect the answer.
             let _ = writeln!(err, "{FAINT}bactrian:{FAINT:#} {what}");
         }
     }
 
-    /// Says on standard error why there is no answer.
+    /// Prints an error on standard error.
     pub fn complain(&mut self, what: &str) {
         let mut err = AutoStream::new(io::stderr(), choice(self.color));
-        // If this cannot be said, there is nobody to say so to.
+        // If this fails, it cannot be reported anywhere.
         let _ = writeln!(err, "{BAD}bactrian:{BAD:#} {what}");
     }
 }
 
-/// Output whose reader may go away. That is no error: a command goes on to its end, for its status.
+/// Output whose reader may go away. That is not an error: the command continues to its end, for its exit
+/// status.
 pub struct Tap<W> {
     out: W,
     is_closed: bool,
 }
 
 impl<W: Write> Tap<W> {
-    /// Whether nobody reads any more.
+    /// Whether the reader is gone.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -180,7 +181,8 @@ pub fn show_value(unit: Unit, value: f64) -> String {
     }
 }
 
-/// The interval of an estimate, in percent of it: `±3.1 %`, `-80/+192 %` if it is lopsided, or `exact`.
+/// The confidence interval of an estimate, in percent of it: `±3.1 %`, `-80/+192 %` if it is asymmetric, or
+/// `exact`.
 pub fn show_error(estimate: &Estimate) -> String {
     if estimate.low == estimate.high {
         return "exact".to_owned();
@@ -195,7 +197,7 @@ pub fn show_error(estimate: &Estimate) -> String {
     }
 }
 
-/// An estimate in a sentence: `12.3 MB ±3.1 %`.
+/// An estimate for a sentence: `12.3 MB ±3.1 %`.
 pub fn show_estimate(unit: Unit, estimate: &Estimate) -> String {
     let value = show_value(unit, estimate.value);
     match show_error(estimate).as_str() {

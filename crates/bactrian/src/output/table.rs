@@ -1,4 +1,4 @@
-//! Tables that fit: numbers keep their width, names give way.
+//! Tables that fit the terminal: numbers keep their width, names are shortened.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use anstyle::Style;
 
 use super::{Console, FAINT, HEADING, visible};
 
-/// Where a column's text stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// For names.
@@ -18,14 +18,14 @@ pub enum Align {
 
 /// Space between columns.
 const GAP: usize = 2;
-/// Heading of columns that show 95 % intervals.
+/// The heading of columns with 95 % confidence intervals.
 pub const INTERVAL: &str = "95 %";
-/// Heading of columns that show parts of the whole.
+/// The heading of columns with shares of the total.
 pub const SHARE: &str = "%";
-/// Names are not cut below this.
+/// Names are not shortened below this width.
 const LEAST_NAME: usize = 16;
 
-/// Rows of text under headings. The last column takes what is left of the line.
+/// Rows of text under headings. The last column gets the rest of the line.
 #[derive(Debug)]
 pub struct Table {
     headings: Vec<(Cow<'static, str>, Align)>,
@@ -38,7 +38,7 @@ impl Table {
         Table::named(headings.iter().map(|(name, align)| (Cow::Borrowed(*name), *align)))
     }
 
-    /// A table whose columns have names that are not known before.
+    /// A table with column names that are computed at run time.
     pub fn named(headings: impl Iterator<Item = (Cow<'static, str>, Align)>) -> Table {
         Table { headings: headings.collect(), rows: Vec::new() }
     }
@@ -55,7 +55,7 @@ impl Table {
         self.rows.push((cells.collect(), style));
     }
 
-    /// Adds a row that matters less.
+    /// Adds a less important row.
     pub fn faint(&mut self, cells: Vec<String>) {
         self.styled(cells, FAINT);
     }
@@ -68,7 +68,7 @@ impl Table {
         (0..self.headings.len()).map(width_of).collect()
     }
 
-    /// Takes a column out.
+    /// Removes a column.
     fn drop_column(&mut self, column: usize) {
         self.headings.remove(column);
         for (cells, _) in &mut self.rows {
@@ -76,8 +76,8 @@ impl Table {
         }
     }
 
-    /// Prints it, or nothing if it has no rows. If the line is too short for all columns, intervals go first, then parts of
-    /// the whole.
+    /// Prints the table, or nothing if it has no rows. If the line is too short for all columns, intervals
+    /// are dropped first, then shares.
     pub fn print(&mut self, console: &mut Console) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
@@ -110,7 +110,7 @@ impl Table {
         Ok(())
     }
 
-    /// Prints it after an empty line, or nothing if it has no rows.
+    /// Prints the table after an empty line, or nothing if it has no rows.
     pub fn print_apart(&mut self, console: &mut Console) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
@@ -144,12 +144,12 @@ impl Table {
     }
 }
 
-/// Characters as the terminal shows them, near enough for names of functions and files.
+/// The width on a terminal, accurate enough for names of functions and files.
 fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cuts a name in the middle: both its module and its end tell something.
+/// Shortens a name in the middle, because both its module and its end are informative.
 pub fn shorten(text: &str, room: usize) -> String {
     let length = width(text);
     if length <= room {

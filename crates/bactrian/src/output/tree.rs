@@ -1,10 +1,10 @@
-//! The lines that show which rows of a tree are below which.
+//! Lines that show the structure of a tree.
 
 /// Before the last of several rows.
 pub const LAST: &str = "└ ";
 
-/// What stands before one of the `lines` at one place of a tree, and before all that is below it. A row that is alone is
-/// not indented, so that a chain stays narrow.
+/// The prefix of one of the `lines` siblings, and the prefix of everything below it. A single row is not
+/// indented, so that chains stay narrow.
 pub fn tree_marks(at: usize, lines: usize) -> (&'static str, &'static str) {
     match (lines, at + 1 == lines) {
         (1, _) => ("", ""),

@@ -1,5 +1,5 @@
-//! A distributed store on this machine: Garage with three nodes, as `cargo xtask query` gets it. Each file is on all three, and two
-//! are enough to write and to read.
+//! A distributed store on this machine: Garage with three nodes, as installed by `cargo xtask query`. Each
+//! file is on all three, and two suffice for writing and reading.
 
 use std::fs;
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ pub struct Garage {
     key: (String, String),
 }
 
-/// Ports that nobody has now.
+/// Ports that are free at the moment.
 fn free_ports(count: usize) -> Vec<u16> {
     let held: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
@@ -31,7 +31,7 @@ fn program() -> PathBuf {
 }
 
 impl Garage {
-    /// Starts it, with a bucket and a key for it.
+    /// Starts it, with a bucket and a key.
     pub fn start(folder: &Path) -> Garage {
         let ports = free_ports(2 * NODES);
         for node in 0..NODES {
@@ -90,7 +90,7 @@ impl Garage {
         command
     }
 
-    /// What a node says to a command, once it is there.
+    /// The output of a command about a node, once the node is up.
     fn asked(&self, node: usize, words: &[&str]) -> String {
         let begin = Instant::now();
         loop {
@@ -103,12 +103,12 @@ impl Garage {
         }
     }
 
-    /// The address of a folder in it.
+    /// The URL of a folder in the bucket.
     pub fn address(&self, folder: &str) -> String {
         format!("s3://{BUCKET}/{folder}")
     }
 
-    /// What the environment says of it.
+    /// The environment variables for access.
     pub fn environment(&self) -> [(&'static str, String); 5] {
         [
             ("AWS_ENDPOINT", format!("http://127.0.0.1:{}", self.ports[NODES])),

@@ -1,10 +1,11 @@
-//! Golden files: what a command prints and how it ends. `UPDATE_GOLDEN=1 cargo test` writes them anew.
+//! Golden files: a command's output and exit status. `UPDATE_GOLDEN=1 cargo test` rewrites them.
 
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// Runs every line of a table of names and lines, and compares it with the file of that name, after a prefix, beside this one.
+/// Runs every line of a table of names and command lines, and compares the result with the file of that name,
+/// with a prefix, in this directory.
 pub fn check(prefix: &str, table: &[(&str, &str)], run: impl Fn(&str) -> Output) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");

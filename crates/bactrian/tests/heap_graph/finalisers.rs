@@ -1,4 +1,4 @@
-//! The leak of a web framework, rebuilt: connections whose finalisers hold them.
+//! A reproduction of a web framework's leak: connections whose finalisers hold them.
 
 use bactrian_fixtures::BOTH;
 
@@ -21,13 +21,14 @@ fn exactly_the_faulty_finalisers_are_found_with_the_line_of_their_closure() {
         assert!(group["bytes"].as_u64() > Some(40_000), "{compiler:?}: {group}");
         let function = group["function"].as_str().expect("a name");
         assert!(function.contains("open_leaky"), "{function}");
-        // Debug information begins with the first expression that needs it, here the second line of the function.
+        // Debug information begins with the first expression that needs it, here the second line of the
+        // function.
         let places =
             [line, line + 1, line + 2].map(|line| format!("(heap_finaliser_leak.ml:{line})"));
         assert!(places.iter().any(|place| function.ends_with(place)), "{function}");
         let steps = group["cycle"].as_array().expect("steps");
         let fields: Vec<_> = steps.iter().filter_map(|step| step["step"].as_str()).collect();
-        // The closure's log, the list of what it is about, its first connection.
+        // The closure's log, the list that it is about, the list's first connection.
         assert_eq!(fields, ["", "field 2", "field 1", "field 0"], "{compiler:?}");
         let (text, status) = snapshot.ask("finalisers", &[]);
         assert_eq!(status, 1);

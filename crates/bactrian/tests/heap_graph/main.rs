@@ -1,4 +1,5 @@
-//! Who holds the memory of real programs: `bactrian heap` on snapshots of `programs/heap_*.ml`, compiled by OCaml 4 and 5.
+//! Who holds the memory of real programs: `bactrian heap` on snapshots of `programs/heap_*.ml`, compiled by
+//! OCaml 4 and 5.
 
 mod finalisers;
 mod suspects;
@@ -10,13 +11,13 @@ use bactrian_fixtures::{Compiler, Variant, program};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A snapshot of a program at its end.
+/// A snapshot at a program's exit.
 pub struct Snapshot {
     folder: TempDir,
 }
 
 impl Snapshot {
-    /// Runs a program to its end and keeps its heap.
+    /// Runs a program to its end with a snapshot at the exit.
     pub fn of(name: &str, compiler: Compiler, options: &[&str]) -> Snapshot {
         let program = program(name, compiler, Variant::Plain);
         let folder = tempfile::tempdir().expect("a folder");
@@ -28,12 +29,12 @@ impl Snapshot {
         Snapshot { folder }
     }
 
-    /// Its file.
+    /// The file.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("run.1.heap")
     }
 
-    /// What a verb of `bactrian heap` prints, and its status.
+    /// The output and exit status of a verb of `bactrian heap`.
     pub fn ask(&self, verb: &str, arguments: &[&str]) -> (String, i32) {
         ask(verb, &[&self.path()], arguments)
     }
@@ -46,7 +47,7 @@ impl Snapshot {
     }
 }
 
-/// What a verb of `bactrian heap` prints about files, and its status.
+/// The output and exit status of a verb of `bactrian heap` for files.
 pub fn ask(verb: &str, files: &[&Path], arguments: &[&str]) -> (String, i32) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["heap", verb]).args(files).args(arguments).stdin(Stdio::null());

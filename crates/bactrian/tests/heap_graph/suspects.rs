@@ -1,4 +1,4 @@
-//! Faults of real programs, as they are told.
+//! Findings about faults of real programs.
 
 use bactrian_fixtures::BOTH;
 

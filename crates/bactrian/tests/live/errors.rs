@@ -1,4 +1,4 @@
-//! What cannot be watched is said, with what to do.
+//! What cannot be observed is reported, with what to do.
 
 use std::fs;
 use std::io::Write;

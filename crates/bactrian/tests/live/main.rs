@@ -1,4 +1,4 @@
-//! `bactrian live` on real programs: as they are, linked with the real Ocamlviz, recorded and played again.
+//! `bactrian live` on real programs: unmodified, linked with the original Ocamlviz, recorded and replayed.
 
 mod errors;
 mod ocamlviz;

@@ -1,4 +1,4 @@
-//! A program linked with the real Ocamlviz, seen by our client.
+//! A program linked with the original Ocamlviz, observed by our client.
 
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use bactrian_fixtures::Recipe;
 
 use crate::run::{Running, live, result, until, value};
 
-/// One observer of every sort that works in the original on OCaml 4.13.
+/// One observer of every kind that works in the original on OCaml 4.13.
 const PROGRAM: &str = r#"
 let point = Ocamlviz.Point.create "a point"
 let time = Ocamlviz.Time.create "a time"

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus, taken by hand and by Prometheus itself.
+//! Metrics for Prometheus, read directly and by Prometheus itself.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::run::{Running, live, until};
 
-/// A program that is watched, and where its numbers are.
+/// An observed program, and the address of its metrics.
 struct Served {
     live: Running,
     address: String,
@@ -30,7 +30,7 @@ impl Served {
         Served { live, address: address.to_owned() }
     }
 
-    /// The program gets the signals that live gets, and both end.
+    /// The program gets the signals that live gets, and both exit.
     fn end(mut self) {
         let pid = self.live.0.id().to_string();
         assert!(Command::new("kill").arg(&pid).status().is_ok_and(|status| status.success()));
@@ -38,7 +38,7 @@ impl Served {
     }
 }
 
-/// What is there, if anybody is.
+/// The response, if anything listens.
 pub fn get(address: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
@@ -64,7 +64,7 @@ fn whoever_asks_gets_the_same_numbers() {
     served.end();
 }
 
-/// The real one, with ten programs, and with a hundred in the whole table.
+/// The real Prometheus, with ten programs, or a hundred in the whole table.
 #[test]
 fn prometheus_reads_all_programs_and_sees_those_that_end() {
     let count = if whole_table() { 100 } else { 10 };
@@ -84,7 +84,7 @@ fn prometheus_reads_all_programs_and_sees_those_that_end() {
     command.arg(format!("--web.listen-address={address}")).current_dir(folder.path());
     let prometheus = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let _prometheus = Running(prometheus.expect("scripts/setup installs it"));
-    // The number that an expression has.
+    // The value of an expression.
     let number = |expression: &str| {
         let expression = expression.replace(' ', "%20").replace('=', "%3D");
         let text = get(&address, &format!("/api/v1/query?query={expression}"))?;
@@ -97,7 +97,7 @@ fn prometheus_reads_all_programs_and_sees_those_that_end() {
     reaches("count(up==1)", count);
     reaches("count(bactrian_up==1)", count);
     reaches("count(bactrian_runtime_heap_bytes)", count);
-    // Prometheus counts what it does not understand, or is told twice.
+    // Prometheus counts samples that it does not understand or receives twice.
     assert_eq!(
         number("sum(scrape_samples_scraped) - sum(scrape_samples_post_metric_relabeling)"),
         Some(0)

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// So long is waited for what has to come at once on a machine that has nothing else to do.
+/// The time limit for what takes no time on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn live<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>) -> Command {
-    // Whatever signals are ignored by whoever runs the tests.
+    // Independent of the signals that the test's parent ignores.
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_bactrian"), "live"]);
     command.args(arguments).stdin(Stdio::null());
     command
 }
 
-/// The result in the JSON that a run printed, after what a program may have printed before.
+/// The result in the JSON of a run, after any output of the program.
 pub fn result(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     let start = text.find("{\n").unwrap_or_else(|| panic!("no JSON in {text:?}, {output:?}"));
@@ -35,7 +35,7 @@ pub fn value<'a>(result: &'a Value, name: &str) -> &'a Value {
     &observer["value"]
 }
 
-/// Waits until something is there.
+/// Waits until `look` finds something.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
@@ -47,12 +47,12 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A program that is ended with the test.
+/// A program that is killed with the test.
 pub struct Running(pub std::process::Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

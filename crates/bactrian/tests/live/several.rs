@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::prometheus::get;
 use crate::run::{Running, live, result, until};
 
-/// A program with so many children, once they are there.
+/// A program with this many children, once they exist.
 fn forks(compiler: Compiler, children: u32) -> Running {
     let mut command = Command::new(program("forks", compiler, Variant::Plain));
     command.args([children.to_string(), "600".to_owned()]).stdout(Stdio::piped());
@@ -36,13 +36,13 @@ fn a_program_and_its_thirty_children_are_seen_at_once() {
             let number = |name: &str| one["glance"][name].as_f64().unwrap_or(0.0);
             number("heap") > 0.0 && number("allocation_rate") > 0.0 && number("rss") > 1e6
         };
-        // On a busy machine the first numbers of so many take a while.
+        // On a busy machine the first numbers of so many programs take a while.
         let found = ["4s", "8s", "16s", "32s", "64s"].into_iter().find_map(|time| {
             let found = programs(&["--children", "--for", time, &pid]);
             (found.len() == 30 && found.iter().all(is_told)).then_some(found)
         });
         let found = found.expect("the numbers of all");
-        // Those that were started last hold most.
+        // Those started last retain most.
         let heap = |one: &Value| one["glance"]["heap"].as_f64().expect("a number");
         assert!(heap(&found[29]) > 3.0 * heap(&found[1]), "{compiler:?}");
         let pids: Vec<String> =
@@ -66,7 +66,7 @@ fn programs_are_found_by_name_as_they_come_and_go() {
     let seen = |watched: &str, run: &str| {
         let mut watching = live(["--name", &name, "--for", watched, "--json"]);
         let watching = watching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        // They start after it was asked for, and end before it is told.
+        // They start after the request, and end before the answer.
         let status = Command::new(&copy).args(["2", run]).stdout(Stdio::null()).status();
         assert!(status.expect("it runs").success());
         let output = watching.expect("it runs").wait_with_output().expect("it ends");
@@ -74,12 +74,12 @@ fn programs_are_found_by_name_as_they_come_and_go() {
     };
     let are_seen =
         |found: &Vec<Value>| found.len() == 3 && found.iter().all(|one| !one["ended"].is_null());
-    // On a busy machine it may take longer to look than they run.
+    // On a busy machine, examining them may take longer than they run.
     let found = Some(seen("6s", "2")).filter(are_seen).unwrap_or_else(|| seen("50s", "20"));
     assert!(are_seen(&found), "{found:#?}");
 }
 
-/// A shell that has started nothing yet is not over.
+/// A shell without children yet does not end the observation.
 #[test]
 fn children_that_start_later_are_seen() {
     let path = program("forks", BOTH[0], Variant::Plain);
@@ -117,7 +117,7 @@ fn numbers_of_all_are_served_and_say_whose_they_are() {
     until("the end", || running.0.try_wait().expect("a child"));
 }
 
-/// Six servers of Flow, each with a monitor, a server and workers.
+/// Six Flow servers, each with a monitor, a server and workers.
 #[test]
 fn the_processes_of_flow_are_seen_at_once() {
     let Some(flow) = flow().filter(|_| whole_table()) else { return };

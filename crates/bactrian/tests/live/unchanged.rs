@@ -1,4 +1,4 @@
-//! Programs that know nothing of us.
+//! Programs that are unaware of being observed.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::run::{Running, live, result, value};
 fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
     for compiler in BOTH {
         let path = program("leaky_cache", compiler, Variant::Plain);
-        // Long enough to be looked at on a busy machine.
+        // Long enough to be examined on a busy machine.
         let alone = Command::new(&path).arg("30000").output().expect("it runs");
         let watched = live(["--json", "--every", "20ms", "--"])
             .arg(&path)
@@ -37,7 +37,7 @@ fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
     }
 }
 
-/// Longer than there will be a clock.
+/// Longer than any clock will run.
 #[test]
 fn a_program_may_be_watched_for_any_time() {
     let path = program("leaky_cache", Compiler::OCaml4, Variant::Plain);

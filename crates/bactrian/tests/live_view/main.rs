@@ -1,4 +1,4 @@
-//! The view as it is used: the real program in a terminal of its own, with keys pressed and the screen read.
+//! The view in use: the real program in its own terminal, with keys pressed and the screen read.
 
 mod recorded;
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bactrian_live::recording::Recorder;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
-/// Longer than a loaded machine takes for anything here.
+/// Longer than anything here takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal with the view in it.
@@ -22,7 +22,7 @@ struct Session {
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
-    /// What the terminal was set to before.
+    /// The terminal's original settings.
     before: String,
 }
 
@@ -69,7 +69,7 @@ impl Session {
         self.keys.flush().expect("keys are pressed");
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen satisfies a condition.
     fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let begin = Instant::now();
         while !is_so(&self.sees()) {
@@ -88,7 +88,7 @@ impl Session {
         self.until(text, |screen| screen.contains(text));
     }
 
-    /// Waits for the end, and checks that the terminal is as it was.
+    /// Waits for the exit, and checks that the terminal is restored.
     fn ends(mut self) -> ExitStatus {
         let begin = Instant::now();
         let status = loop {
@@ -102,7 +102,7 @@ impl Session {
             let parser = self.screen.lock().expect("not poisoned");
             !parser.screen().alternate_screen() && !parser.screen().hide_cursor()
         };
-        // What it wrote last may still be on its way.
+        // Its last output may still be in transit.
         while !is_restored() && begin.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -206,7 +206,7 @@ fn who_hangs_up_leaves_no_process_behind() {
     let mut child = pair.slave.spawn_command(command).expect("it starts");
     drop(pair.slave);
     let mut output = pair.master.try_clone_reader().expect("its output");
-    // A read waits as long as nothing comes; who shows nothing is ended.
+    // Reads block while there is no output, so a silent program is killed.
     let mut killer = child.clone_killer();
     let (is_seen, told) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {

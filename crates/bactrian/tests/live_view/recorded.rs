@@ -1,4 +1,4 @@
-//! Two minutes of a server that has something of every kind to show: what the tests of the view look at.
+//! Two minutes of a server with observers of every kind: the data for the tests of the view.
 
 use bactrian_live::{
     Declaration, Event, Histogram, Kind, LogLine, Node, ObserverId, Program, Site, Stamp, Table,
@@ -26,12 +26,12 @@ const fn observer(
     Observer { kind, name, labels: &[], unit, value }
 }
 
-/// Seconds of a moment.
+/// A moment in seconds.
 fn seconds(at: u64) -> f64 {
     at as f64 / SECOND as f64
 }
 
-/// The same at each run, between 0 and 1, without pattern.
+/// Deterministic noise between 0 and 1.
 fn noise(at: u64, salt: u64) -> f64 {
     let mixed = (at / STEP + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(salt);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -176,7 +176,7 @@ const OBSERVERS: &[Observer] = &[
     }),
 ];
 
-/// All that the server says.
+/// All events of the server.
 pub fn events() -> Vec<Event> {
     let mut events = vec![Event::Hello(Program {
         name: "/srv/bin/server".into(),

@@ -1,4 +1,4 @@
-//! Whether the trace's numbers are those of the runtime's own books.
+//! Compares the trace's numbers with the runtime's own counters.
 
 use std::path::Path;
 
@@ -8,21 +8,21 @@ use crate::runs::{Place, Run};
 use crate::traces::{allocated, info, is_clean, sites};
 
 const WORD: f64 = 8.0;
-/// Words that the runtime allocates before we start, and those at the very end that it does not count:
-/// with OCaml 4.13 the former are 24 fewer than the latter, with 5.3 they are 42 more.
+/// Words that the runtime allocates before we start, and words at the very end that it does not count: with
+/// OCaml 4.13 the former are 24 fewer than the latter, with 5.3 they are 42 more.
 const AROUND: f64 = 64.0;
-/// By how much that varies with the lengths of numbers that are printed.
+/// How much this varies with the lengths of printed numbers.
 const PRINTED: f64 = 4.0;
-/// What the runtime allocates to tell its counters.
+/// What the runtime allocates to return its counters.
 const COUNTERS: f64 = 10.0;
 
-/// Words by the runtime's counters: in the function `counted`, and in all.
+/// Words according to the runtime's counters: in the function `counted`, and in total.
 struct Books {
     counted: f64,
     all: f64,
 }
 
-/// The counters of an unobserved run. An observed one counts also what Memprof allocates for itself; the
+/// The counters of an unobserved run. In an observed run they include what Memprof allocates for itself; the
 /// program's own allocations are the same in every run.
 fn books(executable: &Path, arguments: &[&str]) -> Books {
     let arguments = [arguments, &["counters"]].concat();
@@ -35,7 +35,7 @@ fn books(executable: &Path, arguments: &[&str]) -> Books {
     Books { counted: number("counted:"), all: number("all:") }
 }
 
-/// What is in the OCaml heap; memory outside is not in the runtime's counters.
+/// Memory in the OCaml heap; the runtime's counters do not include memory outside.
 const IN_THE_HEAP: [&str; 4] = ["--heap", "minor", "--heap", "major"];
 
 #[test]
@@ -47,7 +47,7 @@ fn an_exact_trace_has_every_word() {
             let Books { counted, all } = books(&executable, &arguments);
             let place = Place::new();
             let trace = place.trace("trace.ctf");
-            // Counters are asked for here too, so that the program does the same as above.
+            // Counters are requested here too, so that the program does the same as above.
             let run = Run::new(&executable, &[&arguments[..], &["counters"]].concat());
             place.run(&run.observed(&["--exact"], &trace));
             let whole = info(&trace, &IN_THE_HEAP).expect("a trace");
@@ -66,9 +66,9 @@ fn an_exact_trace_has_every_word() {
     }
 }
 
-/// The sampler has a fixed seed: its samples fall on the same words of every run. What changes from run to
-/// run here is how much is allocated before the part that is looked at, by more than that part's length,
-/// so that the samples in it are others each time.
+/// The sampler has a fixed seed, so its samples fall on the same words in every run. What varies between runs
+/// is how much is allocated before the examined part, by more than that part's length, so that each run has
+/// different samples there.
 fn misses(compiler: Compiler, runs: u32) -> Vec<String> {
     let executable = program("exact", compiler, Variant::Plain);
     let place = Place::new();
@@ -115,15 +115,15 @@ fn allocations_of_c_code_keep_their_place_however_many_wait() {
         let sites = sites(&trace, "allocated");
         let of_c = sites.iter().filter(|site| site.function == "caml_create_bytes");
         let found: f64 = of_c.map(|site| site.value).sum();
-        // The header, and the bytes in whole words with one byte more at least.
+        // The header, and the bytes in whole words with at least one more byte.
         let words: u32 = (0..40_000).map(|number| 1 + (number % 64) / 8 + 1).sum();
         let missing = f64::from(words) * WORD - found;
-        // Others make a few buffers too.
+        // Other code creates a few buffers too.
         assert!((-4_096.0..=0.0).contains(&missing), "{compiler:?}: {missing} bytes are missing");
     }
 }
 
-/// How much memory a program had at most, by its own account, in kB.
+/// The program's peak memory as it reports it, in kB.
 fn peak(run: &Run, place: &Place) -> i64 {
     let seen = place.run(run);
     assert_eq!(seen.end, "exit status 0", "{seen:?}");

@@ -1,9 +1,10 @@
-//! Bytecode, in all the forms in which it is run: the program does the same, and the trace has names, lines and
-//! every word.
+//! Bytecode, in all the forms in which it can be run: the program behaves the same, and the trace has names,
+//! lines and every word.
 //!
-//! The quick set runs each program as an executable and as a custom one at the rate 1e-2. The other forms differ in where
-//! bytecode and names are found, not in what a program does. Two programs are run in all forms and at the rate 1, too:
-//! `exceptions`, which raises through our callback's frames, and `own_memprof`, which has the sampler before us.
+//! The quick set runs each program as an executable and as a custom executable at the rate 1e-2. The other
+//! forms differ in where bytecode and names are found, not in what a program does. Two programs are run in
+//! all forms and at the rate 1, too: `exceptions`, which raises through our callback's frames, and
+//! `own_memprof`, which uses the sampler before us.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,13 +23,13 @@ use crate::traces::{Site, allocated, in_folder, info, is_clean, sites, state};
 /// How bytecode is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// By its first line, which names a runtime.
+    /// Through its first line, which names a runtime.
     Executable,
     /// As an argument of a runtime.
     Argument,
     Custom,
     Complete,
-    /// As a source, by the toplevel.
+    /// As a source file, in the toplevel.
     Script,
 }
 
@@ -36,12 +37,12 @@ const COMPILED: &[Form] = &[Form::Executable, Form::Argument, Form::Custom, Form
 const ALL: &[Form] =
     &[Form::Executable, Form::Argument, Form::Custom, Form::Complete, Form::Script];
 
-/// Whether the quick set has a program in all forms.
+/// Whether the quick set runs a program in all forms.
 fn is_in_all_forms(name: &str) -> bool {
     matches!(name, "exceptions" | "own_memprof") || whole_table()
 }
 
-/// The rates at which a program is run; none if it is not run in this form.
+/// The rates at which a program is run; empty if it is not run in this form.
 fn rates(name: &str, form: Form) -> &'static [&'static str] {
     let is_first = matches!(form, Form::Executable | Form::Custom);
     match form {
@@ -58,7 +59,7 @@ fn rates(name: &str, form: Form) -> &'static [&'static str] {
     }
 }
 
-/// The path that the first line of bytecode names.
+/// The path in the first line of bytecode.
 fn runtime_of(bytecode: &Path) -> PathBuf {
     let bytes = fs::read(bytecode).expect("a file");
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or(&[]);
@@ -66,7 +67,7 @@ fn runtime_of(bytecode: &Path) -> PathBuf {
     String::from_utf8(path.to_vec()).expect("UTF-8").into()
 }
 
-/// A program in one of the forms, to be run with `arguments`.
+/// A run of a program in one of the forms.
 fn run(name: &str, compiler: Compiler, form: Form, arguments: &[&str]) -> Run {
     let of = |variant| program(name, compiler, variant);
     match form {
@@ -94,8 +95,8 @@ fn run(name: &str, compiler: Compiler, form: Form, arguments: &[&str]) -> Run {
     }
 }
 
-/// Runs a program plain and observed, with each list of arguments, in some forms; all that is wrong is
-/// told at once.
+/// Runs a program plain and observed, with each list of arguments, in some forms; reports all failures at
+/// once.
 fn check(name: &str, runs: &[&str], forms: &[Form]) {
     let mut wrong = Vec::new();
     for compiler in BOTH {
@@ -138,7 +139,7 @@ fn check_traces(name: &str, place: &Place) -> Result<(), String> {
         let info = info(&trace, &[])?;
         is_clean(&info).map_err(|reason| format!("{}: {reason}", trace.display()))?;
         let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
-        // Children may be small, and what is killed may not have written anything yet.
+        // Children may be small, and a killed process may not have written anything yet.
         if samples == 0 && trace == main && state(&info) == "ended" {
             return Err("no samples".to_owned());
         }
@@ -167,7 +168,7 @@ fn signals() {
 
 #[test]
 fn finalisers() {
-    // What the toplevel keeps of a script is its own affair.
+    // What the toplevel retains of a script is not specified.
     check("finalisers", &[""], COMPILED);
 }
 
@@ -197,7 +198,7 @@ fn exits() {
 
 #[test]
 fn fork_exec() {
-    // It executes itself, which is the runtime or the toplevel in these.
+    // The program executes itself, which in these forms is the runtime or the toplevel.
     check("fork_exec", &[""], COMPILED);
 }
 
@@ -217,7 +218,7 @@ fn queens_lists() {
     check("queens_lists", &[""], ALL);
 }
 
-/// An exact trace of a run that ends well.
+/// An exact trace of a successful run.
 fn exact(run: &Run, place: &Place) -> PathBuf {
     let trace = place.trace("trace.ctf");
     let seen = place.run(&run.observed(&["--exact"], &trace));
@@ -230,7 +231,7 @@ fn exact(run: &Run, place: &Place) -> PathBuf {
 #[test]
 fn functions_and_lines_have_names() {
     for compiler in BOTH {
-        // A complete program has no debug information, whatever options it is compiled with.
+        // A complete executable has no debug information, whatever the compiler options.
         for form in [Form::Executable, Form::Argument, Form::Custom] {
             let place = Place::new();
             let sites =
@@ -255,7 +256,8 @@ fn functions_and_lines_have_names() {
     }
 }
 
-/// Words in blocks, without their headers, that the given sites of a trace allocated; and how many sites.
+/// Words in blocks, without headers, allocated at the matching sites of a trace; and the number of these
+/// sites.
 fn words(trace: &Path, is_it: impl Fn(&Site) -> bool) -> (f64, usize) {
     let [bytes, blocks] = ["allocated", "objects"].map(|metric| {
         let mut sites = sites(trace, metric);
@@ -280,7 +282,7 @@ fn eight_queens_allocate_in_two_places() {
                 site.function.ends_with("solutions.(fun)") && site.columns == [46, 60]
             });
             assert_eq!(closure, (31_440.0, 1), "{what}: the cons in the closure");
-            // Since OCaml 5.1 it makes two conses at a time.
+            // Since OCaml 5.1 it allocates two conses at a time.
             let conses = if compiler == Compiler::OCaml4 { 1 } else { 2 };
             let map = words(&trace, |site| site.function.ends_with("List.map"));
             assert_eq!(map, (31_440.0, conses), "{what}: the cons in List.map");
@@ -288,21 +290,22 @@ fn eight_queens_allocate_in_two_places() {
     }
 }
 
-/// Words that a bytecode executable's data is read into, before the program starts.
+/// The words into which a bytecode executable's data is unmarshalled before the program starts.
 fn words_of_data(bytecode: &Path) -> f64 {
     let bytes = fs::read(bytecode).expect("a file");
     let number = |at: usize| {
         let bytes = bytes[at..at + 4].try_into().expect("four bytes");
         usize::try_from(u32::from_be_bytes(bytes)).expect("64 bits")
     };
-    // The file ends with names and lengths of its sections, their number, and twelve letters.
+    // The file ends with the names and lengths of its sections, their number, and a magic string of twelve
+    // characters.
     let count = bytes.len() - 16;
     let first = count - 8 * number(count);
     let mut end = first;
     for entry in (first..count).step_by(8).rev() {
         let start = end - number(entry + 4);
         if &bytes[entry..entry + 4] == b"DATA" {
-            // The last number of the header of marshalled data.
+            // The last number in the header of marshalled data.
             return number(start + 16) as f64;
         }
         end = start;
@@ -310,7 +313,7 @@ fn words_of_data(bytecode: &Path) -> f64 {
     panic!("{} has no data", bytecode.display());
 }
 
-/// Words by the runtime's own books, which it can be asked to print in the end.
+/// Words according to the runtime's counters, which it can print at exit.
 fn books(run: &Run, place: &Place) -> f64 {
     let seen = place.run(&run.clone().with("OCAMLRUNPARAM", "v=0x400"));
     let said = String::from_utf8_lossy(&seen.stderr).into_owned();
@@ -322,9 +325,9 @@ fn books(run: &Run, place: &Place) -> f64 {
     number("minor_words") + number("major_words") - number("promoted_words")
 }
 
-/// Words that the runtime allocates by itself before the program: 17 with OCaml 4.13 and 86 with 5.3.
+/// Words that the runtime itself allocates before the program: 17 with OCaml 4.13 and 86 with 5.3.
 const BEFORE: f64 = 100.0;
-/// By how much they vary with the lengths of paths.
+/// How much they vary with the lengths of paths.
 const PATHS: f64 = 16.0;
 
 #[test]
@@ -354,8 +357,9 @@ fn an_exact_trace_has_every_word() {
     }
 }
 
-/// How often a trace has each allocation: its words, its source and its stack. Frames outside the program's own code, which
-/// are elsewhere each time, are all taken for the same. As bytes, which are quick to compare: stacks are deep.
+/// How often a trace has each allocation: its words, its source and its stack. All frames outside the
+/// program's own code, whose addresses differ between runs, count as equal. Encoded as bytes, which compare
+/// fast, because stacks are deep.
 fn allocations(trace: &Path) -> BTreeMap<Vec<u8>, u64> {
     let bytes = fs::read(trace).expect("a trace");
     let index = Index::skim(&bytes).expect("a readable trace");
@@ -381,7 +385,7 @@ fn allocations(trace: &Path) -> BTreeMap<Vec<u8>, u64> {
     all
 }
 
-/// Checks that a program's stacks are the same, whether we walk the interpreter's stack or its runtime does.
+/// Checks that a program's stacks are the same whether we or its runtime walk the interpreter's stack.
 fn check_walks(name: &str, compiler: Compiler, forms: &[Form], depth: &str) {
     for &form in forms {
         let what = format!("{name}, {compiler:?} {form:?}, depth {depth}");
@@ -390,7 +394,7 @@ fn check_walks(name: &str, compiler: Compiler, forms: &[Form], depth: &str) {
         let plain = place.run(&run);
         let [ours, theirs] = ["auto", "runtime"].map(|stacks| {
             let trace = place.trace(&format!("{stacks}.ctf"));
-            // The launcher would take the variable out of the environment.
+            // The launcher would remove the variable from the environment.
             let observed = run
                 .clone()
                 .with("LD_PRELOAD", agent())
@@ -398,7 +402,7 @@ fn check_walks(name: &str, compiler: Compiler, forms: &[Form], depth: &str) {
                 .with("BACTRIAN_RATE", "1")
                 .with("BACTRIAN_DEPTH", depth)
                 .with("BACTRIAN_STACKS", stacks);
-            // Programs may show their own stacks.
+            // Programs may print their own stacks.
             assert_eq!(difference(&plain, &place.run(&observed)), "", "{what}, {stacks}");
             is_clean(&info(&trace, &[]).expect("a readable trace")).expect("a clean trace");
             allocations(&trace)
@@ -410,8 +414,8 @@ fn check_walks(name: &str, compiler: Compiler, forms: &[Form], depth: &str) {
     }
 }
 
-/// Left out of the quick set: a depth that no stack reaches, the other form, and programs whose stacks are of kinds that
-/// `interpreter_stacks` has, too.
+/// Not in the quick set: a depth that no stack reaches, the other form, and programs whose stacks are of
+/// kinds that `interpreter_stacks` covers, too.
 fn check_all_walks(compiler: Compiler) {
     for depth in ["400", "7", "1000"].iter().take(if whole_table() { 3 } else { 2 }) {
         check_walks("interpreter_stacks", compiler, &[Form::Executable], depth);

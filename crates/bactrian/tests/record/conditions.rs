@@ -1,8 +1,8 @@
-//! One table: programs × ways to observe them × conditions under which they run. The output and the exit status are
-//! those of the plain program under the same condition, and what could not be recorded is told.
+//! One table: programs × ways to observe them × conditions under which they run. Output and exit status are
+//! those of the plain program under the same condition, and whatever could not be recorded is reported.
 //!
-//! The quick set has every condition with both compilers, and leaves out that each condition meets each program, and
-//! recording without snapshots.
+//! The quick set has every condition with both compilers. It omits combining each condition with each
+//! program, and recording without snapshots.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,26 +19,26 @@ use crate::traces::{info, is_clean, state};
 
 /// Stands for the program that sets up conditions.
 const START: &str = "{start}";
-/// Stands for an empty folder.
+/// Stands for an empty directory.
 const FOLDER: &str = "{folder}";
-/// Stands for the folder of traces.
+/// Stands for the directory of traces.
 const TRACES: &str = "{traces}";
-/// Nobody has this number.
+/// An unused user id.
 const STRANGER: &str = "12345";
 
-/// Something under which programs run.
+/// A condition under which programs run.
 #[derive(Clone, Copy)]
 struct Condition {
     name: &'static str,
     /// A command that starts another under this condition.
     starter: &'static [&'static str],
-    /// Whether it is the program that is started so, and not `record`.
+    /// Whether only the program is started under the condition, not `record`.
     is_inside: bool,
     /// What the program does to itself.
     itself: &'static str,
-    /// Programs that it is for.
+    /// The work of the programs that it applies to.
     works: &'static [&'static str],
-    /// Who may try it.
+    /// Who can test it.
     by: By,
     /// Standard output is closed.
     is_silent: bool,
@@ -48,7 +48,7 @@ struct Condition {
 enum By {
     Anybody,
     Root,
-    /// Somebody who is not root, whom root becomes.
+    /// Not root, but root is needed to become this user.
     Stranger,
 }
 
@@ -66,7 +66,7 @@ const fn around(name: &'static str, starter: &'static [&'static str]) -> Conditi
     Condition { name, starter, ..NOTHING }
 }
 
-/// Only the program is started so: `record` has it as a child that it follows.
+/// Only the program is started under it; `record` follows the program as a child.
 const fn within(name: &'static str, starter: &'static [&'static str]) -> Condition {
     Condition { name, starter, is_inside: true, ..NOTHING }
 }
@@ -75,7 +75,7 @@ const fn itself(name: &'static str, itself: &'static str) -> Condition {
     Condition { name, itself, ..NOTHING }
 }
 
-/// A command that mounts something where it concerns nobody else.
+/// A command that mounts something in a private namespace.
 const fn mounts(name: &'static str, starter: &'static [&'static str]) -> Condition {
     Condition { by: By::Root, ..around(name, starter) }
 }
@@ -84,7 +84,7 @@ const fn by_stranger(name: &'static str, starter: &'static [&'static str]) -> Co
     Condition { by: By::Stranger, works: &["allocates"], ..around(name, starter) }
 }
 
-/// What can be done without making processes.
+/// Work that creates no processes.
 const ALONE: &[&str] = &["allocates", "threads"];
 
 const FILTERS: &[Condition] = &[
@@ -194,9 +194,9 @@ impl Observation {
         Observation::Watch,
         Observation::Attach,
     ];
-    /// Those that do most to a program.
+    /// The ways that interfere most with a program.
     const QUICK: &[Observation] = &[Observation::RecordWithSnapshots, Observation::Attach];
-    /// What is watched has the runtime write files, too, which filters may not allow.
+    /// Observing with `live` makes the runtime write files, which filters may forbid.
     const QUICK_UNDER_FILTERS: &[Observation] =
         &[Observation::RecordWithSnapshots, Observation::Watch, Observation::Attach];
 
@@ -216,7 +216,7 @@ fn starter() -> PathBuf {
 }
 
 impl Condition {
-    /// A word with what stands for something replaced.
+    /// Replaces a placeholder.
     fn word(&self, word: &str, place: &Place) -> String {
         match word {
             START => text(&starter()).to_owned(),
@@ -246,7 +246,7 @@ impl Condition {
         let itself = self.word(self.itself, place);
         let mut arguments = vec![work, &itself];
         arguments.extend(waits.then_some("wait"));
-        // Where a stranger may write, too.
+        // A directory in which a stranger may write, too.
         Run::new(executable, &arguments).with("XDG_CACHE_HOME", place.trace("cache"))
     }
 
@@ -254,7 +254,7 @@ impl Condition {
     fn recorded(&self, run: &Run, observation: Observation, place: &Place) -> Run {
         let trace = place.trace("traces/trace.ctf");
         let quiet = |mut run: Run| {
-            // What is not recorded is told.
+            // What is not recorded must be reported.
             run.arguments.retain(|word| word != "--quiet");
             run
         };
@@ -268,7 +268,7 @@ impl Condition {
     }
 }
 
-/// Watches the program until it ends. `live` prints what it knows after the program's own output.
+/// Observes the program with `live` until it ends. `live` prints its data after the program's own output.
 fn watch(condition: &Condition, run: &Run, plain: &Seen, place: &Place) -> Result<String, String> {
     let watched = |run: Run| {
         let words = ["live", "--json", "--rate", "1e-2", "--for", "60s", "--"];
@@ -297,7 +297,7 @@ fn watch(condition: &Condition, run: &Run, plain: &Seen, place: &Place) -> Resul
     }
 }
 
-/// The lines of standard error that are ours, and the others.
+/// Splits standard error into our lines and the others.
 fn ours(seen: &Seen) -> (Vec<String>, Vec<u8>) {
     let is_ours = |line: &&[u8]| line.starts_with(b"bactrian:") || line.starts_with(b"warning:");
     let lines = seen.stderr.split_inclusive(|&byte| byte == b'\n');
@@ -305,7 +305,7 @@ fn ours(seen: &Seen) -> (Vec<String>, Vec<u8>) {
     (ours.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect(), others.concat())
 }
 
-/// What came of recording; an error if something is missing and nobody says so.
+/// The result of recording; an error if something is missing without a message.
 fn evidence(observation: Observation, said: &[String], place: &Place) -> Result<String, String> {
     let folder = place.trace("traces");
     let info = info(&folder.join("trace.ctf"), &[]).ok();
@@ -333,7 +333,7 @@ fn evidence(observation: Observation, said: &[String], place: &Place) -> Result<
     if observation != Observation::Record && snapshots == 0 && !is_told("snapshot") {
         return Err("there is no snapshot, and nobody says why".to_owned());
     }
-    // Before the program runs, each of its processes could say it on the program's standard error.
+    // Each of its processes could print the message on the program's standard error before it runs.
     let by_agents = said
         .iter()
         .filter(|line| line.contains("not recording:") || line.contains("no snapshots:"));
@@ -343,7 +343,7 @@ fn evidence(observation: Observation, said: &[String], place: &Place) -> Result<
     }
 }
 
-/// One cell of the table, other than attach: what came of it, or what is wrong.
+/// A cell of the table, other than attaching: the result, or what is wrong.
 fn record(
     condition: &Condition,
     observation: Observation,
@@ -358,7 +358,8 @@ fn record(
     if !what.is_empty() {
         return Err(format!("{what}said: {}", said.concat()));
     }
-    // Where it is closed nobody can say anything, and what is mounted is gone with its namespace.
+    // Where standard error is closed, nothing can be reported, and a mounted filesystem is gone with its
+    // namespace.
     let is_unheard =
         condition.name.contains("standard error") || condition.name.contains("streams");
     if is_unheard || condition.name == "full disk" {
@@ -384,10 +385,10 @@ fn process_of(child: &Child) -> Option<u32> {
     None
 }
 
-/// Attaches to the program while it waits, and lets it go on.
+/// Attaches to the program while it waits, and lets it continue.
 fn attach(condition: &Condition, run: &Run, plain: &Seen, place: &Place) -> Result<String, String> {
     let mut child = place.start(&condition.wrap(run, place));
-    // Read as it comes, to know when it is ready.
+    // Read as it arrives, to know when the program is ready.
     let heard = Arc::new(Mutex::new(Vec::new()));
     let mut pipe = child.stdout.take().expect("a pipe");
     let reader = thread::spawn({
@@ -422,7 +423,7 @@ fn attach(condition: &Condition, run: &Run, plain: &Seen, place: &Place) -> Resu
     }
 }
 
-/// Takes a snapshot of a process: what came of it, or what is wrong.
+/// Takes a snapshot of a process: the result, or what is wrong.
 fn take_snapshot(process: u32, number: u32, place: &Place) -> Result<String, String> {
     let file = place.trace(&format!("attached.{number}.heap"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
@@ -436,26 +437,26 @@ fn take_snapshot(process: u32, number: u32, place: &Place) -> Result<String, Str
     }
 }
 
-/// Whether a condition can be tried here.
+/// Whether a condition can be tested here.
 fn is_possible(condition: &Condition) -> bool {
     let first = condition.starter.first().copied().unwrap_or(START);
     let is_there = first == START || Command::new(first).arg("--version").output().is_ok();
     let is_possible = is_there && (condition.by == By::Anybody || is_root());
     if !is_possible {
-        // Past the test's own capture, so that nobody thinks that it ran.
+        // Bypasses the test's output capture, so that nobody thinks that it ran.
         let what = format!("NOT TESTED: {}: it needs root, or {first}\n", condition.name);
         std::io::stderr().write_all(what.as_bytes()).ok();
     }
     is_possible
 }
 
-/// A place for the cells of a condition, in which a stranger may write, if it is a stranger who does.
+/// A place for the cells of a condition, writable by the stranger if one runs it.
 fn place_for(condition: &Condition) -> Place {
     let place = Place::new();
     for name in ["folder", "traces", "cache"] {
         fs::create_dir(place.trace(name)).expect("room");
     }
-    // A limit of file sizes is less than the agent is long.
+    // The file size limit is smaller than the agent, so the agent is installed before.
     let put_down = Run::new(env!("CARGO_BIN_EXE_bactrian"), &["agent", "--path"]);
     let put_down = put_down.with("XDG_CACHE_HOME", place.trace("cache"));
     assert_eq!(place.run(&put_down).end, "exit status 0");
@@ -468,14 +469,14 @@ fn place_for(condition: &Condition) -> Place {
     place
 }
 
-/// All cells of some conditions; everything that is wrong is told at once.
+/// Tests all cells of some conditions; reports all failures at once.
 fn check(conditions: &[Condition], quick: &[Observation]) {
     let observations = if whole_table() { Observation::ALL } else { quick };
     let mut wrong = Vec::new();
     let possible = conditions.iter().filter(|condition| is_possible(condition));
     for (number, condition) in possible.enumerate() {
         for (turn, compiler) in BOTH.into_iter().enumerate() {
-            // One compiler for each condition, in turn.
+            // One compiler per condition, in turn.
             if !whole_table() && turn != number % BOTH.len() {
                 continue;
             }

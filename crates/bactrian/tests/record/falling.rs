@@ -1,4 +1,4 @@
-//! The rate that nobody asks for falls as the trace grows, and what a trace and a snapshot say stays true.
+//! The default rate falls as the trace grows, and estimates from traces and snapshots stay correct.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::runs::{Place, Run, difference};
 use crate::traces::{allocated, in_folder, info, is_clean};
 
-/// Bytes of the strings that the program keeps, with their headers.
+/// The bytes of the strings that the program keeps, with their headers.
 const EARLY: f64 = 2_000.0 * 127.0 * 8.0;
 const LATE: f64 = 20_000.0 * 127.0 * 8.0;
-/// What it makes and does not keep: 20 million blocks of two words.
+/// What it allocates without keeping: 20 million blocks of two words.
 const BETWEEN: f64 = 20e6 * 16.0;
 
 fn number(value: &Value) -> f64 {
@@ -32,7 +32,8 @@ fn estimates_stay_true_as_the_rate_falls() {
             assert_eq!(difference(&plain, &observed), "", "{what}");
             let whole = info(&trace, &[]).expect("a trace");
             is_clean(&whole).expect("a clean trace");
-            // 8,192 samples of 1,024 words, 4,096 of 2,048, 4,096 of 4,096, and the rest of 8,192: 43 million words.
+            // 8,192 samples of 1,024 words, 4,096 of 2,048, 4,096 of 4,096, and the rest of 8,192: 43 million
+            // words.
             let result = &whole["result"];
             let fallen = number(&result["sample_rate"]) / number(&result["last_rate"]);
             assert_eq!(fallen, 8.0, "{what}");
@@ -41,7 +42,7 @@ fn estimates_stay_true_as_the_rate_falls() {
             let [low, value, high] = allocated(&whole);
             let truth = EARLY + LATE + BETWEEN;
             assert!((low..high).contains(&truth), "{what}: {low} {value} {high}, not {truth}");
-            // Fay and Feuer's interval of 5,200 samples, the words at the last rate.
+            // Fay and Feuer's interval for 5,200 samples, the words at the last rate.
             assert!((high - low) / value < 0.07, "{what}: {low} {value} {high}");
             let top = ["top", "--by", "site", "--metric", "live", "-n", "0", "--json"];
             is_true(&asked(&top, &trace), "self", &what);
@@ -53,7 +54,7 @@ fn estimates_stay_true_as_the_rate_falls() {
     }
 }
 
-/// What a command says of a file.
+/// The answer of a command about a file.
 fn asked(arguments: &[&str], file: &Path) -> Value {
     let mut bactrian = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     let said = bactrian.args(arguments).arg(file).output().expect("it runs");
@@ -61,7 +62,8 @@ fn asked(arguments: &[&str], file: &Path) -> Value {
     answer["result"].take()
 }
 
-/// That what is kept is what the program keeps: of each part some 250 and 300 samples tell, so one standard deviation is 6 %.
+/// Checks that the estimates match what the program keeps. Each part has about 250 and 300 samples, so the
+/// standard deviation is 6 %.
 fn is_true(answer: &Value, measure: &str, what: &str) {
     let rows = answer["rows"].as_array().expect("rows");
     for (line, truth) in [(8, EARLY), (18, LATE)] {

@@ -1,4 +1,4 @@
-//! Everything around the program goes wrong: it is unharmed, and the trace holds what there was.
+//! Everything around the program fails: the program is unharmed, and the trace has what there was.
 
 use std::fs;
 use std::io::{BufRead, Write};
@@ -13,11 +13,11 @@ use crate::processes::wait_for_trace;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
 use crate::traces::{allocated, duration, in_folder, info, is_clean, state};
 
-/// Nothing is lost; this is for a machine that is busy.
+/// Nothing is lost; this is a tolerance for busy machines.
 const BUSY: f64 = 0.6;
 
-/// Kills the observed program without warning at moments spread over two and a half seconds, four programs
-/// at a time.
+/// Kills the observed program with SIGKILL at moments spread over two and a half seconds, four programs at a
+/// time.
 fn kill_at_random(compiler: Compiler) {
     let executable = program("steady", compiler, Variant::Plain);
     // The quick set has fewer moments, spread as wide.
@@ -27,7 +27,7 @@ fn kill_at_random(compiler: Compiler) {
             let executable = &executable;
             scope.spawn(move || {
                 for number in several {
-                    // As good as random, and the same each time.
+                    // Pseudorandom, but reproducible.
                     let moment = number.wrapping_mul(6_364_136_223_846_793_005).rotate_left(23);
                     let pace = if number % 3 == 0 { "idle" } else { "busy" };
                     kill_after(executable, pace, Duration::from_millis(moment % 2_500));
@@ -60,7 +60,7 @@ fn kill_after(executable: &Path, pace: &str, moment: Duration) {
 /// The process that another one started.
 fn only_child(parent: u32) -> String {
     let path = format!("/proc/{parent}/task/{parent}/children");
-    // Its threads have their own lists; the one that started the program is the main thread.
+    // Each thread has its own list; the main thread started the program.
     let children = fs::read_to_string(path).expect("a kernel that lists children");
     children.split_whitespace().next().expect("a child").to_owned()
 }
@@ -75,14 +75,14 @@ fn killed_at_any_moment_ocaml5_leaves_a_trace() {
     kill_at_random(Compiler::OCaml5);
 }
 
-/// Runs `script` where mounting concerns nobody else, with `$1` a folder for a mount, `$2` one for
-/// results, and the rest a command. None if this machine does not allow it.
+/// Runs `script` in a private mount namespace, with `$1` a mount point, `$2` a directory for results, and the
+/// rest a command. None if this machine does not permit it.
 fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<Seen> {
     let mounted = place.trace("mounted");
     fs::create_dir_all(&mounted).expect("a folder");
     let mut run = command.clone();
     run.program = "unshare".into();
-    // Not root: root within a user namespace of its own may mount there.
+    // If not root: root in a private user namespace may mount there.
     let options: &[&str] = if is_root() { &["--mount"] } else { &["--mount", "--map-root-user"] };
     let allowed = Command::new("unshare")
         .args(options)
@@ -91,7 +91,7 @@ fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<Seen> {
         .status()
         .is_ok_and(|status| status.success());
     if !allowed {
-        // Past the test's own capture, so that nobody thinks that it ran.
+        // Bypasses the test's output capture, so that nobody thinks that it ran.
         let what =
             "NOT TESTED: this machine allows no mounts, so no disk could be full or read-only\n";
         std::io::stderr().write_all(what.as_bytes()).ok();
@@ -109,7 +109,7 @@ fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<Seen> {
 #[test]
 fn a_full_disk_costs_the_trace_not_the_program() {
     for compiler in BOTH {
-        // So much room that the trace is full early, in the middle, and near its end.
+        // Sizes at which the disk is full at the start of the trace, in the middle, and near the end.
         for kilobytes in [8, 64, 600] {
             let place = Place::new();
             let executable = program("exact", compiler, Variant::Plain);
@@ -151,10 +151,10 @@ fn a_read_only_disk_is_refused() {
 
 #[test]
 fn without_proc_streams_stay_open_and_ignored_signals_ignored() {
-    // It ends by the signal unless it has inherited that it is ignored.
+    // Ends by the signal unless it has inherited that the signal is ignored.
     let child = ["sh", "-c", "kill -USR2 $$; echo out; echo err >&2"];
     if !is_root() {
-        // Others need a user namespace for it, in which nobody can tell root's folders from nobody's without /proc.
+        // Others need a user namespace for this, where root's directories cannot be recognised without /proc.
         return eprintln!("NOT TESTED: only root can take /proc away");
     }
     for compiler in BOTH {
@@ -172,13 +172,13 @@ fn without_proc_streams_stay_open_and_ignored_signals_ignored() {
 
 #[test]
 fn a_limit_of_file_sizes_costs_the_trace_not_the_program() {
-    // The agent is longer than that; it is put down before, in the home of these runs.
+    // The agent is larger than the limit; it is installed before, in the home directory of these runs.
     let put_down = Run::new(env!("CARGO_BIN_EXE_bactrian"), &["agent", "--path"]);
     assert_eq!(Place::new().run(&put_down).end, "exit status 0");
     for compiler in BOTH {
         let place = Place::new();
         let executable = program("exact", compiler, Variant::Plain);
-        // 32 kB. Who writes more gets a signal that ends him.
+        // 32 kB. Writing more raises SIGXFSZ.
         let run = Run { first: "ulimit -f 64", ..Run::new(&executable, &["20000"]) };
         let plain = place.run(&run);
         let trace = place.trace("trace.ctf");
@@ -210,7 +210,7 @@ fn a_trace_may_have_any_name() {
     }
 }
 
-/// Runs a program that opens seven files beside the three standard ones, under a limit of files.
+/// Runs a program that opens seven files besides the three standard streams, under a limit on open files.
 fn with_descriptors(first: &'static str) {
     for compiler in BOTH {
         let place = Place::new();
@@ -235,7 +235,7 @@ fn few_descriptors_are_enough() {
 
 #[test]
 fn a_program_may_need_all_descriptors() {
-    // Whoever started us may have left descriptors open.
+    // The test's parent may have left descriptors open.
     with_descriptors("exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 10");
 }
 
@@ -257,7 +257,7 @@ fn closed_standard_streams_do_no_harm() {
     }
 }
 
-/// The path of the agent, as it is found by a program that is recorded.
+/// The path of the agent as a recorded program sees it.
 pub fn agent() -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
     let output = output.expect("bactrian starts");
@@ -277,7 +277,7 @@ fn an_agent_that_is_there_already_does_no_harm() {
         let outside = Place::new();
         for preload in [agent(), text(&copy).to_owned(), format!("{}:{}", agent(), agent())] {
             let trace = outside.trace("trace.ctf");
-            // Alone it has nothing to do.
+            // By itself it does nothing.
             let idle = run.clone().with("LD_PRELOAD", &preload);
             assert_eq!(difference(&plain, &place.run(&idle)), "", "{compiler:?}, {preload}");
             let observed = place.run(&idle.observed(&["--rate", "1e-2"], &trace));
@@ -324,7 +324,7 @@ fn a_signal_handler_in_c_may_end_the_process_at_any_moment() {
         for rate in ["1e-2", "1"] {
             for number in (0..10).step_by(if whole_table() { 1 } else { 2 }) {
                 let place = Place::new();
-                // Up to a quarter of a second, and never the same.
+                // Up to a quarter of a second, and always different.
                 let moment = (60_000 + number * 19_937).to_string();
                 let trace = place.trace("trace.ctf");
                 let run = Run::new(&executable, &[&moment]).observed(&["--rate", rate], &trace);
@@ -339,7 +339,7 @@ fn a_signal_handler_in_c_may_end_the_process_at_any_moment() {
     }
 }
 
-/// The keeper stands still, so that the ring is full and the program waits for room when it ends.
+/// The keeper is stopped, so that the ring buffer is full and the program waits for space when it ends.
 #[test]
 fn a_process_may_end_while_it_waits_for_its_keeper() {
     let executable = program("c_handler", Compiler::OCaml4, Variant::Plain);
@@ -373,7 +373,7 @@ fn threads_that_wait_have_written_what_they_allocated() {
             let output = child.stdout.take().expect("a pipe");
             std::io::BufReader::new(output).read_line(&mut line).expect("a line of the program");
             let words: f64 = line.trim().parse().expect("a number of words");
-            // By now it waits.
+            // By now it is waiting.
             thread::sleep(Duration::from_millis(200));
             signal("KILL", &only_child(child.id()));
             finish(child, &place.work());
@@ -383,7 +383,7 @@ fn threads_that_wait_have_written_what_they_allocated() {
             assert_eq!(state(&info), "running", "{what}");
             let [_, held, _] = allocated(&info);
             let held = held / 8.0;
-            // There are some hundred samples at least.
+            // There are at least some hundred samples.
             assert!(held > 0.75 * words, "{what}: {held} words of {words}");
         }
     }

@@ -1,5 +1,5 @@
-//! Under a limit of file sizes (`ulimit -f`): the end is the program's, what could not be written is told, and no half of
-//! a file stands in the way of later questions.
+//! With a file size limit (`ulimit -f`): the exit status is the program's, what could not be written is
+//! reported, and no partial file interferes with later questions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program};
 use tempfile::TempDir;
 
-/// A program with its `.cmt` file, so that there is a table of types.
+/// A program with its `.cmt` file, so that a type table can be made.
 fn annotated() -> PathBuf {
     let recipe = Recipe::new("leaky_cache-OCaml4-annotated".to_owned());
     let arguments = "-g -bin-annot leaky_cache.ml -o leaky_cache";
@@ -16,12 +16,12 @@ fn annotated() -> PathBuf {
     built.build().join("leaky_cache")
 }
 
-/// Runs our binary in a folder that is its user's home too, after `first`.
+/// Runs our binary in a directory that is also its user's home, after `first`.
 fn bactrian(folder: &Path, first: &str, arguments: &[&str]) -> Output {
     shell(folder, first, &[&[env!("CARGO_BIN_EXE_bactrian")], arguments].concat())
 }
 
-/// Runs a command in a folder that is its user's home too, after `first`.
+/// Runs a command in a directory that is also its user's home, after `first`.
 fn shell(folder: &Path, first: &str, words: &[&str]) -> Output {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{first}\nexec \"$@\""), "sh"]).args(words);
@@ -29,7 +29,7 @@ fn shell(folder: &Path, first: &str, words: &[&str]) -> Output {
     command.output().expect("a shell")
 }
 
-/// A recording with snapshots and types, under a limit.
+/// Records with snapshots and types, with a limit.
 fn recorded(folder: &Path, first: &str) -> Output {
     let program = annotated();
     let program = program.to_str().expect("UTF-8");
@@ -40,7 +40,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A folder in which something was recorded.
+/// A directory with a recording.
 fn with_recording() -> TempDir {
     let folder = tempfile::tempdir().expect("room");
     let output = recorded(folder.path(), "");
@@ -54,7 +54,7 @@ fn limit_of_file_sizes_leaves_the_status_to_the_program() {
     let types = folder.path().join("run.types");
     let size = fs::metadata(&types).expect("there are types").len();
     fs::remove_file(&types).expect("it is ours");
-    // Half of what the table needs, in blocks of 512 bytes. The walker may have as much as it asks for.
+    // Half of what the table needs, in blocks of 512 bytes. The walker raises the limit as it needs.
     let output = recorded(folder.path(), &format!("ulimit -S -f {}", size / 1024));
     assert_eq!(output.status.code(), Some(0), "{:?}: {}", output.status, said(&output));
     assert!(said(&output).contains("File too large"), "lost in silence: {}", said(&output));
@@ -70,12 +70,12 @@ fn limit_of_file_sizes_leaves_the_status_to_the_program() {
 #[test]
 fn live_under_a_limit_of_file_sizes_leaves_the_program_alone() {
     let folder = tempfile::tempdir().expect("room");
-    // The agent is longer than that; it is put down before.
+    // The agent is larger than the limit; it is installed before.
     assert!(bactrian(folder.path(), "", &["agent", "--path"]).status.success());
     for compiler in BOTH {
         let executable = program("steady", compiler, Variant::Plain);
         let executable = executable.to_str().expect("UTF-8");
-        // OCaml 5 would make rings that are longer.
+        // OCaml 5's ring buffers would be larger.
         let output = bactrian(folder.path(), "ulimit -f 10000", &["live", "--", executable, "1"]);
         assert_eq!(output.status.code(), Some(0), "{compiler:?}: {}", said(&output));
     }
@@ -114,10 +114,10 @@ fn damaged_table_of_types_is_ignored_with_a_warning() {
             assert!(said(&output).contains("run.types"), "not told: {what}");
         }
     }
-    // Once: it takes a tour through the page.
+    // Only once, because it takes a tour through the page.
     let report = bactrian(folder.path(), "", &["report", "run.1.heap", "-o", "report.html"]);
     assert!(report.status.success() && said(&report).contains("run.types"), "{}", said(&report));
-    // The one that is named is wanted.
+    // A table named explicitly is required.
     let named = ["heap", "types", "run.1.heap", "--types", "run.types"];
     assert_eq!(bactrian(folder.path(), "", &named).status.code(), Some(3));
 }

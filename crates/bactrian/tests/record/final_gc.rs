@@ -1,4 +1,4 @@
-//! `--final-gc`: what nothing holds at the end counts as collected, and the program is as without it.
+//! `--final-gc`: what is unreachable at the end counts as collected, and the program behaves as without it.
 
 use bactrian_fixtures::{BOTH, Variant, program};
 
@@ -18,7 +18,7 @@ fn what_nothing_holds_at_the_end_is_counted_as_collected() {
                 let trace = place.trace("trace.ctf");
                 let options = [rate, options].concat();
                 let observed = place.run(&run.observed(&options, &trace));
-                // Finalisers do not run for it.
+                // It does not run finalisers.
                 assert_eq!(difference(&plain, &observed), "", "{what}");
                 is_clean(&info(&trace, &[]).expect("a trace")).expect("a clean trace");
                 let files = in_folder(&place.traces());

@@ -1,4 +1,4 @@
-//! SIGCHLD is ignored, by the program or by whoever starts us: nobody waits for ever, and every end is known.
+//! SIGCHLD is ignored, by the program or by our parent: no wait hangs, and every exit status is known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 
 use crate::runs::{Place, Run, difference, signal, text};
 
-/// Not by the shell's trap: some shells need the signal themselves.
+/// Not with the shell's trap: some shells need the signal themselves.
 pub const IGNORED: &str = "set -- env --ignore-signal=CHLD \"$@\"";
 
-/// Processes of a program, by its path.
+/// The processes of a program, by its path.
 fn processes_of(program: &Path) -> Vec<String> {
     let program = program.canonicalize().expect("it is there");
     let all = fs::read_dir("/proc").expect("processes").flatten();
@@ -24,7 +24,7 @@ fn processes_of(program: &Path) -> Vec<String> {
     of_it.filter_map(|process| process.file_name().into_string().ok()).collect()
 }
 
-/// A copy of a program, so that its processes are known.
+/// A copy of a program, so that its processes can be recognised.
 fn copied(place: &Place, program: &Path) -> PathBuf {
     let copy = place.trace("program");
     fs::copy(program, &copy).expect("room");
@@ -36,7 +36,7 @@ fn program_that_ignores_its_children_has_all_its_snapshots() {
     for compiler in BOTH {
         let place = Place::new();
         let executable = copied(&place, &program("ignores_children", compiler, Variant::Plain));
-        // One at a time: a copy that does not end is in the way of all others.
+        // One at a time: a copy that does not end blocks all others.
         let run = Run::new(&executable, &["3", text(&place.traces())]);
         let options = ["--snapshots", "major", "--no-trace"];
         let seen = place.run(&run.observed(&options, &place.trace("run.ctf")));
@@ -70,7 +70,7 @@ fn starter_that_ignores_its_children_gets_the_status_of_the_program() {
     }
 }
 
-/// Runs our binary where the end of children is ignored.
+/// Runs our binary with SIGCHLD ignored.
 fn bactrian(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new("sh");
     let script = format!("{IGNORED}\nexec \"$@\"");
@@ -100,12 +100,12 @@ fn helper_of_types_is_waited_for() {
     assert!(folder.path().join("a.types").is_file());
 }
 
-/// A process that is ended with the test.
+/// A process that is killed with the test.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! What was recorded outlives who recorded it: the program, or its recorder, is killed, and nothing is lost.
+//! A recording survives its producers: the program or its recorder is killed, and nothing is lost.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use bactrian_fixtures::{BOTH, Variant, program};
 use crate::runs::{Place, Run, difference, finish, signal};
 use crate::traces::{duration, in_folder, info, is_clean, sites, state};
 
-/// Bytes of each array of three words that `killed` keeps, and of the cell that holds it, with headers.
+/// The bytes of each array of three words that `killed` keeps, and of the cell that holds it, with headers.
 const EACH: u64 = (4 + 3) * 8;
 
-/// How many arrays of `killed` are in a trace.
+/// The number of arrays of `killed` in a trace.
 fn arrays(trace: &Path) -> f64 {
     let sites = sites(trace, "allocated");
     let bytes = sites.iter().filter(|site| site.function.contains("allocate")).map(|it| it.value);
@@ -21,7 +21,7 @@ fn arrays(trace: &Path) -> f64 {
 fn a_program_that_is_killed_loses_no_sample() {
     for compiler in BOTH {
         let executable = program("killed", compiler, Variant::Plain);
-        // Within the first packet, and after some.
+        // Within the first packet, and after several.
         for count in [1_u64, 100, 50_000] {
             for child in [false, true] {
                 let place = Place::new();

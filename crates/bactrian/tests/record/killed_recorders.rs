@@ -1,4 +1,4 @@
-//! `record` is killed (SIGKILL) at any moment: the program does not notice, and its trace is whole.
+//! `record` is killed (SIGKILL) at any moment: the program does not notice, and its trace is complete.
 //!
 //! The quick set has fewer moments, spread as wide.
 
@@ -14,26 +14,26 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 use crate::runs::{Place, Run, Seen, finish, text};
 use crate::traces::{in_folder, info, is_clean, state};
 
-/// How often it is killed in each way. `BACTRIAN_TEST_KILLS` says otherwise.
+/// How often it is killed in each way; `BACTRIAN_TEST_KILLS` overrides this.
 fn kills(few: u32) -> u32 {
     let told = std::env::var("BACTRIAN_TEST_KILLS").ok().and_then(|number| number.parse().ok());
     told.unwrap_or(if whole_table() { 200 } else { few })
 }
 
-/// What is left of a run.
+/// Counts of outcomes.
 #[derive(Debug, Default)]
 struct Counts {
     /// The program was not started yet.
     not_started: u32,
-    /// It was not recorded yet.
+    /// It was not being recorded yet.
     not_recorded: u32,
-    /// Its trace has all that it allocated.
+    /// Its trace has all allocations.
     whole: u32,
-    /// `record` had ended.
+    /// `record` had exited.
     late: u32,
 }
 
-/// A program that says its status, under `record`.
+/// A program under `record`, followed by its exit status.
 fn observed(executable: &Path, options: &[&str], trace: &Path) -> Run {
     let script = "\"$@\"; echo \"status $?\"";
     let mut shell = Run::new("sh", &["-c", script, "sh"]);
@@ -42,14 +42,14 @@ fn observed(executable: &Path, options: &[&str], trace: &Path) -> Run {
     shell.observed(&[options, &["--children", "follow"]].concat(), trace)
 }
 
-/// Traces and snapshots of a run.
+/// The traces and snapshots of a run.
 fn files(place: &Place, extension: &str) -> Vec<PathBuf> {
     let mut files = in_folder(&place.traces());
     files.retain(|file| file.extension().is_some_and(|it| it == extension));
     files
 }
 
-/// Allocations in a trace.
+/// The number of allocations in a trace.
 fn allocations(trace: &Path) -> Result<u64, String> {
     let info = info(trace, &[])?;
     is_clean(&info)?;
@@ -59,7 +59,7 @@ fn allocations(trace: &Path) -> Result<u64, String> {
     Ok(info["result"]["sampled_allocations"].as_u64().unwrap_or(0))
 }
 
-/// Checks what is left of a run whose recorder was killed.
+/// Checks what remains of a run whose recorder was killed.
 fn check(
     seen: &Seen,
     plain: &Seen,
@@ -78,7 +78,7 @@ fn check(
         info(&snapshot, &[])?;
     }
     let mut traces = files(place, "ctf");
-    // Killed just when it had made the file: the program has made another.
+    // The recorder was killed right after creating the file; the program has created another.
     traces.retain(|trace| is_begun(trace));
     match traces.as_slice() {
         [] => counts.not_recorded += 1,
@@ -98,7 +98,7 @@ fn kill_recorders(compiler: Compiler, options: &[&str], few: u32) {
     let executable = program("conditions", compiler, Variant::Plain);
     let undisturbed = Place::new();
     let plain = undisturbed.run(&observed(&executable, options, &undisturbed.trace("trace.ctf")));
-    // As long as the program lives, and half as long again: snapshots are waited for then.
+    // The program's run time plus half of it, during which snapshots are awaited.
     let other = Place::new();
     let start = Instant::now();
     other.run(&observed(&executable, &["--exact"], &other.trace("trace.ctf")));
@@ -108,13 +108,13 @@ fn kill_recorders(compiler: Compiler, options: &[&str], few: u32) {
     let mut counts = Counts::default();
     let mut wrong = Vec::new();
     for round in 0..kills(few) {
-        // Evenly over the time, in no order.
+        // Evenly distributed over the time, in mixed order.
         let part = (f64::from(round) * 0.618_033_988_749_895).fract();
         let place = Place::new();
         let mut child = place.start(&observed(&executable, options, &place.trace("trace.ctf")));
         thread::sleep(length.mul_f64(part));
         counts.late += u32::from(child.try_wait().expect("our child").is_some());
-        // It may have ended in this moment.
+        // It may have exited just now.
         let _ = child.kill();
         // Its output ends with the program.
         let seen = finish(child, &place.work());
@@ -160,16 +160,16 @@ fn what_killed_recorders_leave_is_removed_by_the_next_one() {
     let mut output = killed.stdout.take().expect("a pipe");
     output.read_exact(&mut ready).expect("it says that it is ready");
     killed.kill().expect("our child");
-    // It is gone when the system says so. (To wait for it would close the program's input.)
+    // It is gone when the system says so. (Waiting for it would close the program's input.)
     while killed.try_wait().expect("our child").is_none() {
         thread::sleep(Duration::from_millis(1));
     }
-    // Its ledger; the program still runs.
+    // Its ledger remains, because the program still runs.
     assert_eq!(left(), 1);
     let next = record(&["/bin/true"], "next.ctf").wait_with_output().expect("our child");
     assert!(next.status.success(), "{next:?}");
     assert_eq!(left(), 0);
-    // It does not notice, and says nothing that it would not say by itself.
+    // The program does not notice, and prints nothing unusual.
     drop(killed.stdin.take());
     let mut said = String::new();
     output.read_to_string(&mut said).expect("its output");

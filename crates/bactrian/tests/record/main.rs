@@ -1,8 +1,8 @@
-//! `bactrian record` on real programs: what it sees is right, and the program does not notice.
+//! `bactrian record` on real programs: the data is right, and the program does not notice.
 //!
-//! Programs are those of `programs/`, compiled by OCaml 4 (the machine's own) and by OCaml 5.3 (`cargo
-//! xtask ocaml`), and some that others wrote and Debian has. Each runs plain and observed; both times
-//! it must do the same.
+//! The programs are those of `programs/`, compiled by OCaml 4 (the system's own) and by OCaml 5.3
+//! (`cargo xtask ocaml`), and some third-party programs in Debian. Each runs plain and observed, and must
+//! behave the same both times.
 
 mod accounting;
 mod bytecode;

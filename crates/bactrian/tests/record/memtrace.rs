@@ -1,5 +1,5 @@
-//! What memtrace's own tools take for granted of a trace: `identify` asserts, `hotspots` and the viewer raise where they
-//! are wrong. They are not here to be asked, so the trace is looked at.
+//! What memtrace's own tools assume about a trace: where it does not hold, `identify` fails an assertion, and
+//! `hotspots` and the viewer raise. The tools are not available here, so the trace is examined directly.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,7 +16,7 @@ fn a_trace_has_nothing_that_memtrace_would_not_write() {
         for variant in [Variant::Plain, Variant::Debug, Variant::Custom] {
             let what = format!("{compiler:?} {variant:?}");
             let place = Place::new();
-            // The runtime that checks itself greets otherwise.
+            // The debug runtime prints a greeting otherwise.
             let executable = program("bigarrays", compiler, variant);
             let run = Run::new(&executable, &[]).with("OCAMLRUNPARAM", "v=0,s=100k");
             let trace = place.trace("trace.ctf");
@@ -24,7 +24,7 @@ fn a_trace_has_nothing_that_memtrace_would_not_write() {
             assert_eq!(difference(&place.run(&run), &observed), "", "{what}");
             let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
             is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
-            // All of the runtime's parameters, not those alone that were given.
+            // All of the runtime's parameters, not only those that were given.
             let parameters = info["result"]["runtime_parameters"].as_str().expect("a string");
             let expected = ["b=0", "o=120", "s=102400", "v=0"];
             let has = |wanted: &&str| parameters.split(',').any(|one| one == *wanted);
@@ -46,7 +46,7 @@ fn check(bytes: &[u8], what: &str) {
                     external.insert(alloc.id);
                 }
             }
-            // Data of bigarrays is outside the heap before and after.
+            // Data of bigarrays stays outside the heap.
             Event::Promote { id, .. } => {
                 promoted += 1;
                 assert!(!external.contains(&id), "{what}: memory outside the heap is promoted");

@@ -1,4 +1,4 @@
-//! A program that uses the runtime's sampler itself: it goes first, at whatever moment it comes.
+//! A program that uses the runtime's sampler itself has precedence, whenever it starts.
 
 use bactrian_fixtures::{BOTH, Variant, program};
 
@@ -11,7 +11,7 @@ fn a_sampler_may_be_started_while_our_samples_wait() {
         for variant in [Variant::Plain, Variant::Debug, Variant::Custom] {
             let place = Place::new();
             let executable = program("memprof_pending", compiler, variant);
-            // The runtime that checks itself greets otherwise.
+            // The debug runtime prints a greeting otherwise.
             let run = Run::new(&executable, &[]).with("OCAMLRUNPARAM", "v=0");
             let plain = place.run(&run);
             assert!(plain.stdout.ends_with(b"samples right: true\n"), "{compiler:?}: {plain:?}");
@@ -22,7 +22,7 @@ fn a_sampler_may_be_started_while_our_samples_wait() {
             let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
             is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
             assert_eq!(state(&info), "program-samples", "{what}");
-            // What waits is told before.
+            // Pending samples are recorded before.
             let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
             assert!(samples >= 40_000, "{what}: {samples} samples");
         }

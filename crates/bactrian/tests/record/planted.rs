@@ -1,4 +1,5 @@
-//! What another user put where we keep what is loaded and run: it is refused, and said so. Most of it only root can try.
+//! Files that another user has planted where we keep what is loaded and executed: they are refused with a
+//! message. Most of this only root can test.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -10,10 +11,10 @@ use tempfile::TempDir;
 
 use crate::runs::text;
 
-/// Nobody has this number.
+/// An unused user id.
 const STRANGER: u32 = 12345;
 
-/// A machine whose user has no home, so that things are kept in its `tmp`, where everybody may write.
+/// A machine whose user has no home, so that files are kept in a world-writable `tmp`.
 struct Machine {
     place: TempDir,
     user: String,
@@ -37,7 +38,7 @@ impl Machine {
         self.place.path().join(name)
     }
 
-    /// The folder that another user can make before us.
+    /// The directory that another user can create before us.
     fn folder(&self) -> PathBuf {
         self.at("tmp").join(format!("bactrian-{}", self.user))
     }
@@ -49,7 +50,7 @@ impl Machine {
         command.env("TMPDIR", self.at("tmp")).output().expect("bactrian starts")
     }
 
-    /// Runs it, and expects that it refuses the folder and says what, where and what to do.
+    /// Expects that bactrian refuses the directory and says what, where and what to do.
     fn is_refused(&self, arguments: &[&str], why: &str, what: &str) {
         let output = self.run(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -65,7 +66,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is ours");
 }
 
-/// What we would put there, by a run in another folder: names and sizes are known to everybody.
+/// The files that we would put there, from a run in another directory: names and sizes are public knowledge.
 fn kept(machine: &Machine) -> Vec<String> {
     let output = machine.run(&["agent", "--path"]);
     assert!(output.status.success(), "{output:?}");
@@ -114,7 +115,7 @@ fn code_planted_by_another_user_is_never_run() {
         plant(&folder, Some(STRANGER));
         check("belongs to user 12345", "a folder of another user");
         away().expect("root may");
-        // Its files are root's, as if they had been taken along.
+        // Its files are root's, as if they had been moved there.
         plant(&folder, None);
         chown(&folder, Some(STRANGER), None).expect("root may");
         check("belongs to user 12345", "a folder of another user with files of ours");
@@ -128,7 +129,7 @@ fn code_planted_by_another_user_is_never_run() {
     symlink(machine.at("elsewhere"), &folder).expect("room");
     check("symbolic link", "a link");
     away().expect("it is ours");
-    // A folder that is ours may hold what we did not write; its files are looked at.
+    // Our own directory may contain files that we did not write; they are verified.
     plant(&folder, None);
     let output = machine.run(&["agent", "--path"]);
     assert!(output.status.success(), "{output:?}");
@@ -142,7 +143,7 @@ fn code_planted_by_another_user_is_never_run() {
     }
 }
 
-/// A number that was not given before.
+/// A new number.
 fn counted() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);

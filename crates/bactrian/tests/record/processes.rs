@@ -1,4 +1,5 @@
-//! Environments, children and signals: what passes between the program, its parent and its children.
+//! Environments, children and signals: everything that passes between the program, its parent and its
+//! children.
 
 use std::collections::BTreeSet;
 use std::process::Child;
@@ -16,7 +17,7 @@ fn lines(seen: &Seen) -> BTreeSet<String> {
     String::from_utf8_lossy(&seen.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Waits until a trace has grown past its first packet: the program is up.
+/// Waits until a trace has grown beyond its first packet: the program is up.
 pub fn wait_for_trace(place: &Place, child: &mut Child) {
     let start = Instant::now();
     let is_there = || place.trace("trace.ctf").metadata().is_ok_and(|file| file.len() > 0);
@@ -33,7 +34,7 @@ fn with_children_ignored_the_environment_is_as_without_us() {
     for compiler in BOTH {
         let executable = program("environment", compiler, Variant::Plain);
         let plain = Run::new(&executable, &["variables"]).with("OCAMLRUNPARAM", "b");
-        // What is there already of LD_PRELOAD is not ours to change.
+        // An existing value of LD_PRELOAD must not be changed.
         for run in [plain.clone(), plain.with("LD_PRELOAD", "libm.so.6")] {
             let place = Place::new();
             let options = ["--rate", "1e-2", "--children", "ignore"];
@@ -58,7 +59,8 @@ fn with_children_followed_only_our_variables_are_added() {
     }
 }
 
-/// What is libc's and yet the executable's: its own copy of the environment, or the address of a function.
+/// The executable may define what belongs to libc: its own copy of the environment, or the address of a
+/// function.
 #[test]
 fn an_executable_may_have_what_is_of_libc() {
     for (name, compiler) in
@@ -79,7 +81,7 @@ fn an_executable_may_have_what_is_of_libc() {
 
 #[test]
 fn an_executable_may_have_its_own_copy_of_the_runtimes_variables() {
-    // OCaml 5 has no variable that C code would have a copy of: its state is each thread's own.
+    // OCaml 5 has no variable of which C code could have a copy: its state is per thread.
     let place = Place::new();
     let run = Run::new(program("embedded", Compiler::OCaml4, Variant::Plain), &[]);
     let plain = place.run(&run);
@@ -121,7 +123,7 @@ fn children_are_named_after_their_process() {
             let name = trace.file_name().and_then(|name| name.to_str()).expect("UTF-8");
             assert!(name.starts_with(&start) && name.ends_with(".ctf"), "{name} of process {pid}");
         }
-        // It executes itself in the end: a second program in the same process.
+        // In the end it executes itself: a second program in the same process.
         let again = format!("trace.{parent}.");
         let has_again = |trace: &&std::path::PathBuf| text(trace).contains(&again);
         assert_eq!(traces.iter().filter(has_again).count(), 1, "{compiler:?}: {traces:?}");
@@ -141,7 +143,7 @@ fn a_child_that_becomes_another_program_at_once_leaves_no_empty_trace() {
             (info["result"]["pid"].as_u64().unwrap_or(0), samples)
         };
         let mut empty = traces.iter().map(of_process).filter(|(_, samples)| *samples == 0);
-        // Those that ended without executing another program may have had nothing to say.
+        // Those that ended without executing another program may have had nothing to record.
         let twice = |pid: u64| traces.iter().filter(|trace| of_process(trace).0 == pid).count() > 1;
         let needless = empty.find(|(pid, _)| twice(*pid));
         assert_eq!(needless, None, "{compiler:?}: process and samples, of {traces:?}");
@@ -160,13 +162,13 @@ fn a_child_that_outlives_the_recorder_is_recorded_to_its_end() {
             assert!(start.elapsed() < Duration::from_secs(20), "{compiler:?}: no daemon");
             thread::sleep(Duration::from_millis(20));
         }
-        // What it does after that is over in a moment.
+        // What follows takes only a moment.
         thread::sleep(Duration::from_millis(200));
         let traces = in_folder(&place.traces());
         let [child, _] = &traces[..] else { panic!("{compiler:?}: not two traces: {traces:?}") };
         let info = info(child, &[]).expect("the child's trace");
         is_clean(&info).expect("a clean trace");
-        // It works for more than two seconds, and the recorder is there for little more than one.
+        // It works for more than two seconds, and the recorder exists for little more than one.
         let held = duration(&info);
         assert!(
             state(&info) == "ended" && held > 2.0,
@@ -176,10 +178,10 @@ fn a_child_that_outlives_the_recorder_is_recorded_to_its_end() {
     }
 }
 
-/// Its parent's ring is looked at by nobody any more, but the keeper lives.
+/// Nobody reads its parent's ring buffer any more, but the keeper is alive.
 #[test]
 fn a_child_that_outlives_its_parent_ends_while_the_recorder_goes_on() {
-    // The pipe ends with the last process that has it.
+    // The pipe is closed with the last process that has it.
     let script =
         "mkfifo end; (exec \"$0\" daemon 9>end) & timeout 30 cat <end && echo over; rm end";
     for compiler in BOTH {
@@ -197,7 +199,7 @@ fn signals_are_passed_on() {
     for (compiler, name, end) in [
         (Compiler::OCaml4, "TERM", "signal 15"),
         (Compiler::OCaml5, "TERM", "signal 15"),
-        // Not INT or HUP: whoever runs tests in the background may have these ignored, and then they stay so.
+        // Not INT or HUP: a test run in the background may have these ignored, and they stay so.
         (Compiler::OCaml4, "USR1", "signal 10"),
         (Compiler::OCaml5, "USR2", "signal 12"),
     ] {
@@ -264,11 +266,11 @@ fn recording_takes_the_time_it_is_given() {
 #[test]
 fn domains_go_on_when_the_time_is_over() {
     let executable = program("domains_at_work", Compiler::OCaml5, Variant::Plain);
-    // The quick set has a third of the moments, as far from each other.
+    // The quick set has a third of the moments, evenly spaced.
     for number in (0..20).step_by(if whole_table() { 1 } else { 3 }) {
         let place = Place::new();
         let trace = place.trace("trace.ctf");
-        // While all domains are at work, each time at another moment.
+        // While all domains are active, at a different moment each time.
         let time = format!("0.{:03}", 60 + 11 * number);
         let options = ["--rate", "1", "--for", &time];
         let seen = place.run(&Run::new(&executable, &[]).observed(&options, &trace));
@@ -279,10 +281,10 @@ fn domains_go_on_when_the_time_is_over() {
     }
 }
 
-/// Signals that the C library uses for itself: what it does with them is its own affair.
+/// Signals reserved by the C library.
 const OF_LIBC: u64 = 1 << (32 - 1) | 1 << (33 - 1);
 
-/// What the program `inherited` says: the signals that are ignored, and the rest.
+/// The output of the program `inherited`: the ignored signals, and the rest.
 fn inherited(seen: &Seen) -> (u64, Vec<String>) {
     let said = String::from_utf8_lossy(&seen.stdout).into_owned();
     let mut lines = said.lines();
@@ -299,7 +301,7 @@ fn what_is_inherited_stays_as_it_is() {
         for (first, ignored, closed) in [
             ("trap '' HUP PIPE", hup | pipe, None),
             ("trap '' HUP PIPE; exec 2>&-", hup | pipe, Some("standard error: ")),
-            // What we need ourselves is given to the program as it was.
+            // Signals that we need ourselves reach the program with their original disposition.
             (IGNORED, chld, None),
             ("trap '' XFSZ", xfsz, None),
             ("exec <&-", 0, Some("standard input: ")),
@@ -332,11 +334,11 @@ fn a_library_that_takes_the_same_functions_is_obeyed() {
         let run = Run::new(&executable, &[]).with("LD_PRELOAD", &library);
         let plain = inherited(&place.run(&run));
         assert!(plain.1.contains(&"link: faked".to_owned()), "{compiler:?}: {plain:?}");
-        // Before ours, it may keep from us that the program starts.
+        // A library before ours may hide the program's start from us.
         let trace = place.trace("before.ctf");
         let observed = inherited(&place.run(&run.observed(&["--rate", "1"], &trace)));
         assert_eq!(plain, observed, "{compiler:?}, before ours");
-        // Behind ours, it is called by us.
+        // A library behind ours is called by us.
         let trace = place.trace("behind.ctf");
         let run = Run::new(&executable, &[])
             .with("LD_PRELOAD", format!("{}:{}", agent(), text(&library)))

@@ -1,12 +1,13 @@
-//! Every fixture program, with every compiler, at three rates: the same output, end and files as plain,
-//! and a clean trace. Once more under the runtimes that check themselves.
+//! Every fixture program, with every compiler, at three rates: the same output, exit status and files as
+//! plain, and a clean trace. Again with the debug runtimes.
 //!
-//! The quick set has every program with every compiler at the middle rate. It leaves out:
-//! - the rates auto and 1, but for programs of which we do other things by rate: with many samples stacks are
-//!   collected as a whole, and threads, domains, handlers and exceptions are met in the middle of it;
-//! - the runtimes that check themselves, but for programs in which we allocate or hold values while the collector is at
-//!   work: what they check is our use of the runtime, which other programs do not change;
-//! - the crowd of children, but for a small one of OCaml 4 in native code: it is about the kernel's limits, not about OCaml.
+//! The quick set has every program with every compiler at the middle rate. It omits:
+//! - the rates auto and 1, except for programs for which our behaviour depends on the rate: with many
+//!   samples, stacks are collected as a whole, and threads, domains, handlers and exceptions interrupt that;
+//! - the debug runtimes, except for programs in which we allocate or hold values during collections: they
+//!   check our use of the runtime, which other programs do not change;
+//! - the crowd of children, except for a small one with OCaml 4 native code: it tests the kernel's limits,
+//!   not OCaml.
 
 use std::path::Path;
 
@@ -18,14 +19,14 @@ use crate::traces::{in_folder, info, is_clean, is_private, state};
 /// A fixture program and how it is run.
 pub struct Fixture {
     pub name: &'static str,
-    /// Arguments of each run, as words.
+    /// The arguments of each run, as words.
     pub runs: &'static [&'static str],
     /// See [`Run::first`].
     pub first: &'static str,
     expect: Expect,
 }
 
-/// What its trace must be, other than clean.
+/// Requirements for its trace, besides being clean.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Samples,
@@ -33,7 +34,7 @@ enum Expect {
     Family,
     /// Several domains in one trace.
     Domains,
-    /// The program samples by itself, and goes first.
+    /// The program uses the sampler itself, and has precedence.
     OwnSampler,
 }
 
@@ -43,7 +44,7 @@ const fn fixture(name: &'static str) -> Fixture {
 
 pub const FIXTURES: &[Fixture] = &[
     fixture("exceptions"),
-    // OCaml 4 overflows the system's stack, which may be unlimited here.
+    // OCaml 4 overflows the system stack, which may be unlimited here.
     Fixture { first: "ulimit -S -s 8192", ..fixture("stack_overflow") },
     fixture("deep_recursion"),
     fixture("threads"),
@@ -90,25 +91,25 @@ impl Fixture {
         let mut run = Run::new(executable, &arguments);
         run.first = self.first;
         match variant {
-            // It greets on standard error otherwise.
+            // It prints a greeting on standard error otherwise.
             Variant::Debug => run.with("OCAMLRUNPARAM", "v=0"),
             _ => run,
         }
     }
 }
 
-/// The rate that nobody asks for: at first one sample in 1,024 words. Such rare samples may all miss a small program.
+/// The default rate: at first one sample in 1,024 words. Such rare samples may miss a small program entirely.
 const RARE: &str = "auto";
 const RATES: &[&str] = &[RARE, "1e-2", "1"];
 
-/// The programs of which the quick set has every rate.
+/// The programs that the quick set runs at every rate.
 const BY_RATE: &[&str] =
     &["deep_recursion", "threads", "exact", "effects", "domains", "exceptions"];
-/// The programs that the quick set runs with the runtimes that check themselves.
+/// The programs that the quick set runs with the debug runtimes.
 const CHECKED: &[&str] =
     &["threads", "finalisers", "compaction", "own_memprof", "domains", "effects", "exceptions"];
 
-/// The rates at which a program is run; none if it is not run at all.
+/// The rates at which a program is run; empty if it is not run at all.
 fn rates(name: &str, variant: Variant) -> &'static [&'static str] {
     let is_whole = whole_table();
     match variant {
@@ -119,7 +120,7 @@ fn rates(name: &str, variant: Variant) -> &'static [&'static str] {
     }
 }
 
-/// Whether one of a program's runs is made.
+/// Whether a run of a program is included.
 pub fn is_run(name: &str, words: &str, compiler: Compiler) -> bool {
     match (name, words) {
         ("fork_exec", "crowd 8") => compiler == Compiler::OCaml4 && !whole_table(),
@@ -128,7 +129,7 @@ pub fn is_run(name: &str, words: &str, compiler: Compiler) -> bool {
     }
 }
 
-/// Runs a program plain and at each rate; all that is wrong is told at once.
+/// Runs a program plain and at each rate; reports all failures at once.
 fn check(name: &str, compiler: Compiler, variant: Variant) {
     let rates = rates(name, variant);
     if rates.is_empty() {
@@ -165,8 +166,7 @@ fn check_traces(expect: Expect, rate: &str, place: &Place) -> Result<(), String>
         is_clean(&info).map_err(|reason| format!("{}: {reason}", trace.display()))?;
         is_private(trace)?;
         let result = &info["result"];
-        // Some children are small as well; one that is killed may
-        // not have written any yet.
+        // Some children are small as well, and a killed one may not have written any samples yet.
         let samples = result["sampled_allocations"].as_u64().unwrap_or(0);
         let is_child = *trace != place.trace("trace.ctf");
         let is_small = rate == RARE || is_child;
@@ -183,8 +183,8 @@ fn check_traces(expect: Expect, rate: &str, place: &Place) -> Result<(), String>
         states.push(state(&info).to_owned());
     }
     let enough = match expect {
-        // The parent, its followed children, and the parent once more after exec. A forked child leaves a
-        // trace only if it was sampled.
+        // The parent, its followed children, and the parent again after exec. A forked child leaves a trace
+        // only if it was sampled.
         Expect::Family => traces.len() >= if rate == RARE { 1 } else { 8 },
         _ => traces.len() == 1,
     };

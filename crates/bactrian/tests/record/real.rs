@@ -1,4 +1,4 @@
-//! Programs that others wrote, as Debian has them: the same results, observed and not.
+//! Third-party programs from Debian: the same results, observed and not.
 
 use std::fmt::Write;
 use std::fs;
@@ -39,7 +39,7 @@ fn same(run: &Run) -> String {
 fn write_large_source(folder: &Path) {
     let mut source = String::new();
     for n in 0..60 {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         writeln!(
             source,
             "module M{n} = struct
@@ -64,7 +64,7 @@ end"
 }
 
 fn compile(compiler: impl Into<std::path::PathBuf>) -> Run {
-    // Assembly goes through a file with a random name otherwise, which -g writes into the object.
+    // Otherwise assembly goes through a file with a random name, which -g writes into the object file.
     let run = Run::new(compiler, &["-g", "-S", "-c", "large.ml"]);
     Run { prepare: write_large_source, ..run }
 }
@@ -86,7 +86,7 @@ fn ocamldep() {
     let mut run = Run::new("ocamldep.opt", &["-modules"]);
     for entry in fs::read_dir(folder).expect("the fixture programs").flatten() {
         let path = entry.path();
-        // OCaml 4 cannot read handlers of effects.
+        // OCaml 4 cannot parse effect handlers.
         let is_new = fs::read_to_string(&path).is_ok_and(|text| text.contains("| effect "));
         if path.extension().is_some_and(|extension| extension == "ml") && !is_new {
             run.arguments.push(path.into());
@@ -109,7 +109,7 @@ fn unison() {
     }
     let words = "one two -batch -silent -ui text -logfile /dev/null";
     let run = Run::new("unison", &words.split(' ').collect::<Vec<_>>());
-    // What it remembers has dates and numbers of files in it.
+    // Its archive contains dates and inode numbers.
     let run = Run { prepare: two_folders, ignored: &["memory"], ..run };
     same(&run.with("UNISON", "memory"));
 }
@@ -132,7 +132,7 @@ end
 ";
         fs::write(folder.join("sum.mlw"), text).expect("room for a file");
     }
-    // No prover is needed for any of these.
+    // None of these needs a prover.
     for (words, expected) in [
         ("prove --type-only sum.mlw", ""),
         ("prove -a split_vc sum.mlw", "goal"),

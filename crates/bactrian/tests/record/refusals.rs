@@ -1,4 +1,4 @@
-//! What cannot be recorded is said before the program starts, and then it does not start.
+//! What cannot be recorded is reported before the program starts, and then the program is not started.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 use crate::runs::{Place, Run};
 use crate::traces::in_folder;
 
-/// Runs `bigarrays`, which writes a file as soon as it runs, and returns what record says of it.
+/// Runs `bigarrays`, which writes a file as soon as it runs, and returns record's message.
 fn refused(run: &Run, trace: &Path, place: &Place, status: u8) -> String {
     let seen = place.run(&run.observed(&["--rate", "1e-2"], trace));
     let said = String::from_utf8_lossy(&seen.stderr).into_owned();
@@ -38,7 +38,7 @@ fn a_place_where_nothing_can_be_written_is_refused() {
     fs::create_dir(&read_only).expect("a folder");
     fs::set_permissions(&read_only, fs::Permissions::from_mode(0o555)).expect("our folder");
     let mut places = vec![place.trace("no/such/folder"), "/sys".into(), "/dev/null".into()];
-    // Root writes where others may not.
+    // Root can write where others cannot.
     if fs::write(read_only.join("probe"), "").is_err() {
         places.push(read_only);
     }

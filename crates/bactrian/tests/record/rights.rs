@@ -1,4 +1,4 @@
-//! Programs that give up rights: what they start afterwards must not notice us either. Only root can try.
+//! Programs that drop privileges: their later children must not notice us either. Only root can test this.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use bactrian_fixtures::{BOTH, Variant, is_root, program};
 
 use crate::runs::{Place, Run, difference, text};
 
-/// Nobody has this number.
+/// An unused user id.
 const STRANGER: &str = "12345";
 
 #[test]
@@ -18,7 +18,8 @@ fn children_of_a_program_that_becomes_another_user_hear_nothing() {
     }
     for compiler in BOTH {
         let executable = program("drops_rights", compiler, Variant::Plain);
-        // The agent is where only root may look; then everybody may load it, but not write where traces go.
+        // First the agent is where only root may look; then everybody may load it, but not write where traces
+        // go.
         for mode in [0o700, 0o755] {
             let place = Place::new();
             let cache = tempfile::tempdir().expect("room");

@@ -1,6 +1,6 @@
-//! `bactrian record PID`: programs that run already are recorded, go on as they were, and are recorded again.
+//! `bactrian record PID`: running programs are recorded, continue unharmed, and can be recorded again.
 //!
-//! The quick set has a few rounds of each; the whole table has 500 in all of each compiler.
+//! The quick set has a few rounds of each; the whole table has 500 rounds in total for each compiler.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program, stripped, whol
 use crate::runs::{Place, signal, text};
 use crate::traces::{info, is_clean};
 
-/// No program takes so long to end.
+/// No program takes this long to end.
 const TOO_LONG: Duration = Duration::from_secs(60);
 
 /// A program that runs until it is told to end.
@@ -34,7 +34,7 @@ impl Running {
         Running { child, output }
     }
 
-    /// Has it end: what it says then, and how it ended.
+    /// Ends it. Returns its last output and its exit status.
     fn end(mut self) -> String {
         drop(self.child.stdin.take());
         let begin = Instant::now();
@@ -48,7 +48,7 @@ impl Running {
                 None => thread::sleep(Duration::from_millis(5)),
             }
         };
-        // It says little enough for a pipe.
+        // The output is small enough for a pipe.
         let mut said = String::new();
         self.output.read_to_string(&mut said).expect("UTF-8");
         let mut complaints = String::new();
@@ -64,7 +64,7 @@ impl Running {
         command.output().expect("bactrian starts")
     }
 
-    /// A recorder of it that records until it is interrupted.
+    /// A recorder of this program that records until interrupted.
     fn recorder(&self, trace: &Path) -> Recorder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
         command.args(["record", "--rate", "1e-2", "-o", text(trace)]);
@@ -94,12 +94,12 @@ impl Recorder {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // If a test fails, nothing is left behind. It may have ended.
+        // Leaves nothing behind if a test fails. It may have exited.
         let _ = self.child.kill();
     }
 }
 
-/// How a program ends that nothing happened to.
+/// How an unharmed program ends.
 const UNHARMED: &str = "done, 0 wrong\nexit status: 0";
 
 fn sampled(trace: &Path) -> u64 {
@@ -108,7 +108,7 @@ fn sampled(trace: &Path) -> u64 {
     info["result"]["sampled_allocations"].as_u64().expect("a number")
 }
 
-/// Records a program in rounds, at changing rates; it must end as if nothing had happened.
+/// Records a program in rounds, at varying rates; it must end as if nothing had happened.
 fn check(executable: &Path, kind: &[&str], rounds: usize) {
     let place = Place::new();
     let program = Running::start(executable, kind);
@@ -124,7 +124,7 @@ fn check(executable: &Path, kind: &[&str], rounds: usize) {
             (sampled(&trace), what)
         };
         let (mut count, mut what) = recorded(seconds, "");
-        // On a machine with much to do, the program may not have run in so short a time.
+        // On a busy machine, the program may not have run in so short a time.
         if count == 0 && rate != "1e-4" && seconds != "0" {
             (count, what) = recorded("2", ".again");
         }
@@ -157,7 +157,8 @@ fn all_domains_are_recorded() {
     let executable = program("running_domains", Compiler::OCaml5, Variant::Plain);
     let rounds = if whole_table() { 100 } else { 4 };
     check(&executable, &[], rounds);
-    // The sampler of a recording goes on in domains that have inherited it, none of which has started it.
+    // The sampler of a recording continues in domains that have inherited it, although none of them started
+    // it.
     check(&executable, &["heirs"], rounds);
     check_kills(&executable, &["heirs"]);
     let place = Place::new();
@@ -167,7 +168,7 @@ fn all_domains_are_recorded() {
     assert!(output.status.success(), "{output:?}");
     let info = info(&trace, &[]).expect("a trace");
     let domains = info["result"]["domains"].as_array().map_or(0, Vec::len);
-    // Three that stay, beside the one that waits for its input, and those that come and go.
+    // Three that stay, besides the one that waits for its input, and those that come and go.
     assert!(domains >= 3, "{info:#}");
     assert_eq!(running.end(), UNHARMED);
 }
@@ -179,12 +180,12 @@ fn without_symbols_it_is_the_same() {
     }
 }
 
-/// Whether names of the runtime that were stripped are found by those of the compiler's own. Those of libc are not.
+/// Whether stripped symbols of the runtime can be recovered from the compiler's own. Those of libc cannot.
 fn is_at_hand(compiler: Compiler) -> bool {
     compiler.version() == (4, 13)
 }
 
-/// No dynamic linker knows what is loaded, or what it is called: the agent is told of it.
+/// Without a dynamic linker nothing in the process knows what is loaded, or its symbols: the agent is told.
 #[test]
 fn programs_that_export_nothing_are_recorded_while_they_run() {
     for compiler in BOTH {
@@ -208,15 +209,15 @@ fn a_program_that_samples_itself_goes_first() {
         let executable = program("running", compiler, Variant::Plain);
         let running = Running::start(&executable, &["samples"]);
         for _ in 0..if whole_table() { 100 } else { 10 } {
-            // Whether there is something in it, or it was refused, depends on the moment.
+            // Whether there are samples, or the recording was refused, depends on the moment.
             running.record(&["--rate", "1e-2", "--for", "0.02"], &place.trace("trace.ctf"));
         }
         assert_eq!(running.end(), UNHARMED, "{compiler:?}");
     }
 }
 
-/// Asks the runtime whether a sampler runs until its standard input ends, then has one of its own: says how often it was told something
-/// wrong.
+/// Asks the runtime whether a sampler is running until its standard input ends, then starts its own. Prints
+/// how often the answer was wrong.
 const ASKS: &str = "
 external is_sampling : unit -> bool = \"caml_memprof_is_sampling\"
 
@@ -244,7 +245,7 @@ let () =
   Printf.printf \"done, %d wrong\\n\" !wrong
 ";
 
-/// Since 5.5 a program can ask whether a sampler runs.
+/// Since 5.5 a program can ask whether a sampler is running.
 #[test]
 fn a_program_that_asks_is_told_of_its_own_sampler() {
     for compiler in BOTH.into_iter().filter(|compiler| compiler.version() >= (5, 5)) {
@@ -278,7 +279,7 @@ fn an_interrupt_ends_the_recording_not_the_program() {
     }
 }
 
-/// Kills recorders of a program, at moments up to which they have stopped it, written the agent, and recorded.
+/// Kills recorders of a program at moments when they have stopped it, written the agent, or are recording.
 fn check_kills(executable: &Path, kind: &[&str]) {
     let place = Place::new();
     let running = Running::start(executable, kind);
@@ -302,7 +303,7 @@ fn check_kills(executable: &Path, kind: &[&str]) {
     assert_eq!(running.end(), UNHARMED, "{what}");
 }
 
-/// The recorder is killed: the program goes on, and can be recorded again.
+/// The recorder is killed: the program continues, and can be recorded again.
 #[test]
 fn a_recorder_that_is_killed_does_no_harm() {
     for compiler in BOTH {
@@ -314,7 +315,7 @@ fn a_recorder_that_is_killed_does_no_harm() {
     }
 }
 
-/// A second recorder is refused, and the first has all that it asked for.
+/// A second recorder is refused, and the first gets everything it asked for.
 #[test]
 fn one_recorder_at_a_time() {
     for compiler in BOTH {
@@ -334,7 +335,7 @@ fn one_recorder_at_a_time() {
     }
 }
 
-/// What it is told when it cannot be done: status 4, why, and what helps.
+/// The error where it is not possible: status 4, the reason, and what helps.
 #[test]
 fn what_cannot_be_recorded_while_it_runs_is_told_why() {
     let place = Place::new();
@@ -345,7 +346,7 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
             let maps = std::fs::read_to_string(format!("/proc/{}/maps", running.child.id()));
             maps.expect("it runs").lines().filter(|line| line.ends_with(" 0 ")).count()
         };
-        // It works now and then, and may map memory itself: what we would map, we would map every time.
+        // It wakes up occasionally and may map memory itself; what we would map, we would map every time.
         let is_as_before = (0..5).any(|_| {
             let before = mapped();
             let output = running.record(&["--for", "0.1"], &trace);
@@ -359,7 +360,7 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
         assert_eq!(running.end(), UNHARMED);
     };
     let bytecode = program("running", Compiler::OCaml4, Variant::Custom);
-    // One that is busy maps memory itself.
+    // A busy program maps memory itself.
     refused(&bytecode, &["idle"], "bytecode");
     if is_at_hand(Compiler::OCaml4) {
         let nameless = stripped(&program("running", Compiler::OCaml4, Variant::Static));
@@ -378,7 +379,7 @@ fn what_cannot_be_recorded_while_it_runs_is_told_why() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
-/// Whoever looks at the process meanwhile finds its trace: blocks of a snapshot have their sites, and live numbers too.
+/// Other observers find its trace meanwhile: blocks of a snapshot have their sites, and live numbers too.
 #[test]
 fn sites_are_known_while_it_is_recorded() {
     for compiler in BOTH {
@@ -391,7 +392,7 @@ fn sites_are_known_while_it_is_recorded() {
             assert!(output.status.success(), "{arguments:?}: {output:?}");
             String::from_utf8(output.stdout).expect("UTF-8")
         };
-        // Does something when there is something in the trace.
+        // Acts when the trace has samples.
         let while_recorded = |rate: &str, act: &dyn Fn() -> String| {
             let trace = place.trace(&format!("{rate}.ctf"));
             let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
@@ -420,14 +421,14 @@ fn sites_are_known_while_it_is_recorded() {
         let recorded =
             while_recorded("1e-3", &|| bactrian(&["live", "--json", "--for", "2s", &pid]));
         has_sites(&recorded);
-        // Whoever watches it can sample it, too, and have its pauses measured; not for longer.
+        // `live` can sample it and measure its pauses, too; but only while it runs.
         let watched = bactrian(&["live", "--rate", "1e-3", "--json", "--for", "2s", &pid]);
         has_sites(&watched);
         let after = bactrian(&["live", "--json", "--for", "1s", &pid]);
         let is_counted = |live: &str| pauses(live).is_some_and(|count| count > 0);
         assert!(is_counted(&watched), "{compiler:?}: {watched}");
         assert!(!is_counted(&recorded) && !is_counted(&after), "{after}");
-        // Until the agent has said of blocks where they are, none of those that are alive is known.
+        // Until the agent has recorded blocks, the sites of live blocks are unknown.
         let sites = while_recorded("1", &|| {
             let mut sites = String::new();
             for number in 0..20 {

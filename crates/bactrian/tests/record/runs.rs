@@ -13,41 +13,41 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// A folder for what tests write.
+/// A directory for files that tests write.
 fn cache() -> PathBuf {
     bactrian_fixtures::scratch("record")
 }
 
-/// No program here takes as long, by far.
+/// Far longer than any program here takes.
 const TOO_LONG: Duration = Duration::from_secs(120);
 
-/// What a run left for others to see.
+/// The visible results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     /// Exit status or signal.
     pub end: String,
-    /// Files in its working folder, with what is in them.
+    /// The files in its working directory, with contents.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// A program with all that it is started with.
+/// A program with everything that it is started with.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// What `sh` does before it becomes the program, such as a limit it sets.
+    /// What `sh` does before it executes the program, such as setting a limit.
     pub first: &'static str,
     pub variables: Vec<(&'static str, OsString)>,
-    /// Done to the working folder before the run.
+    /// Prepares the working directory before the run.
     pub prepare: fn(&Path),
-    /// Names in the working folder that are not looked at.
+    /// Names in the working directory that are ignored.
     pub ignored: &'static [&'static str],
 }
 
-/// Where runs happen: all in one working folder, which is made anew for each, so that a program cannot
-/// tell them apart by its path. Traces are kept beside it.
+/// Where runs happen: all in one working directory, which is recreated for each, so that a program cannot
+/// distinguish them by path. Traces are kept beside it.
 pub struct Place {
     root: TempDir,
 }
@@ -64,13 +64,13 @@ impl Run {
         }
     }
 
-    /// With a variable in the environment.
+    /// Adds an environment variable.
     pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Run {
         self.variables.push((name, value.into()));
         self
     }
 
-    /// The same, observed; the trace goes to `trace`.
+    /// The same run, recorded to `trace`.
     pub fn observed(&self, options: &[&str], trace: &Path) -> Run {
         let mut arguments: Vec<OsString> = vec!["record".into(), "--quiet".into(), "-o".into()];
         arguments.push(trace.into());
@@ -82,8 +82,8 @@ impl Run {
     }
 
     fn command(&self, folder: &Path) -> Command {
-        // The same for everybody: tests must not depend on who runs them, nor on signals that they ignore. Variables are for
-        // the program, not for what starts it.
+        // Independent of the user's environment and of the signals that the test's parent ignores. Variables
+        // are for the program, not for its starter.
         let mut command = Command::new("env");
         command.arg("--default-signal");
         for (name, value) in &self.variables {
@@ -97,7 +97,7 @@ impl Run {
         }
         command.arg(&self.program).args(&self.arguments);
         command.current_dir(folder).stdin(Stdio::null());
-        // A group of its own, so that it can be ended with all its children.
+        // Its own process group, so that it can be killed with all its children.
         command.process_group(0);
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -126,9 +126,9 @@ impl Place {
         self.traces().join(name)
     }
 
-    /// Starts a program in a fresh working folder.
+    /// Starts a program in a fresh working directory.
     pub fn start(&self, run: &Run) -> Child {
-        // There is none the first time.
+        // It does not exist the first time.
         fs::remove_dir_all(self.work()).ok();
         fs::create_dir(self.work()).expect("a working folder");
         (run.prepare)(&self.work());
@@ -158,7 +158,7 @@ pub fn finish(mut child: Child, work: &Path) -> Seen {
     }
 }
 
-/// Reads all of a pipe in the background.
+/// Reads a pipe to its end in the background.
 fn collect<R: Read + Send + 'static>(pipe: Option<R>) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -181,9 +181,9 @@ fn wait(child: &mut Child) -> ExitStatus {
     }
 }
 
-/// Sends a signal to a process, or to a group as `kill` writes it.
+/// Sends a signal to a process, or to a group in `kill`'s notation.
 pub fn signal(name: &str, target: &str) {
-    // The shell's own: not every machine has a program for it. The target may have ended in this moment.
+    // The shell's builtin: not every machine has a program for it. The target may just have exited.
     let mut shell = Command::new("sh");
     shell.args(["-c", "kill -s \"$0\" -- \"$1\"", name, target]).stderr(Stdio::null());
     shell.status().expect("a shell");
@@ -215,13 +215,13 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// What differs between two runs, in words.
+/// The differences between two runs, in words.
 pub fn difference(plain: &Seen, observed: &Seen) -> String {
     let mut what = String::new();
     let mut compare = |name: &str, plain: &[u8], observed: &[u8]| {
         if plain != observed {
             let [plain, observed] = [plain, observed].map(excerpt);
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             writeln!(what, "{name}\n  plain:    {plain}\n  observed: {observed}").ok();
         }
     };

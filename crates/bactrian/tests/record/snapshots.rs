@@ -1,9 +1,10 @@
-//! Every fixture program once more, with snapshots at every moment there is: the same output, end and files as
-//! plain, and every copy that was made starts its walker. What walkers do is not looked at here: `true` stands
-//! in for them.
+//! Every fixture program again, with snapshots at every possible moment: the same output, exit status and
+//! files as plain, and every copy starts its walker. What walkers do is not tested here: `true` replaces
+//! them.
 //!
-//! The quick set leaves out the crowd of children, but for a small one of OCaml 4 in native code, since it is about the kernel's limits;
-//! and of bytecode all runs of a program but the first: how a program ends or what it is told is seen in native code.
+//! The quick set omits the crowd of children, except for a small one with OCaml 4 native code, since it tests
+//! the kernel's limits; and in bytecode all runs of a program but the first, since native code shows how
+//! programs end and react.
 
 use std::fs;
 use std::path::Path;
@@ -16,11 +17,11 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 use crate::programs::{FIXTURES, is_run};
 use crate::runs::{Place, Run, difference};
 
-/// Moments, without sampling and beside it.
+/// Moments, without sampling and with it.
 const WAYS: [(&str, Option<&str>); 2] =
     [("major,peak,exit", None), ("every=0.01,exit", Some("1e-2"))];
 
-/// The run with snapshots, as a service manager would start it: by variables alone.
+/// The run with snapshots, started as by a service manager: through variables alone.
 fn with_snapshots(run: &Run, (moments, rate): (&str, Option<&str>), place: &Place) -> Run {
     let said = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
     let agent = String::from_utf8(said.expect("bactrian starts").stdout).expect("a path of tests");
@@ -41,12 +42,12 @@ fn with_snapshots(run: &Run, (moments, rate): (&str, Option<&str>), place: &Plac
     }
 }
 
-/// How many lines of a ledger begin with a word.
+/// The number of lines in a ledger that begin with a word.
 fn count(ledger: &str, word: &str) -> usize {
     ledger.lines().filter(|line| line.split(' ').next() == Some(word)).count()
 }
 
-/// The ledger, when every copy that it knows of has started its walker, or did not for long.
+/// The ledger, once every copy in it has started its walker, or has not for a long time.
 fn settled(path: &Path) -> String {
     let start = Instant::now();
     loop {
@@ -94,7 +95,7 @@ fn check(compiler: Compiler, variant: Variant, chosen: impl Fn(&str) -> bool) {
     assert!(copies.iter().all(|copies| *copies >= 5), "{copies:?}");
 }
 
-/// Programs that only OCaml 5 has.
+/// Programs that only OCaml 5 supports.
 const NEW: [&str; 2] = ["domains", "effects"];
 
 #[test]
@@ -104,7 +105,7 @@ fn native_code_of_ocaml_4_does_not_notice() {
 
 #[test]
 fn bytecode_of_ocaml_4_does_not_notice() {
-    // Linked with its runtime: so there is one file to run, and the same limits hold for it.
+    // Linked with its runtime, so that there is one file to run, with the same limits.
     check(Compiler::OCaml4, Variant::Custom, |name| !NEW.contains(&name));
 }
 
@@ -113,7 +114,7 @@ fn native_code_of_ocaml_5_does_not_notice() {
     check(Compiler::OCaml5, Variant::Plain, |_| true);
 }
 
-/// Programs with much for a runtime to check.
+/// Programs in which the debug runtime checks much.
 const CHECKED: [&str; 6] =
     ["threads", "finalisers", "compaction", "own_memprof", "domains", "effects"];
 

@@ -1,4 +1,4 @@
-//! Traces as `bactrian info` sees them.
+//! Traces as `bactrian info` shows them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What `info --full --json` says about a trace, with filters if given; an error in words.
+/// The output of `info --full --json` about a trace, with optional filters; an error as text.
 pub fn info(trace: &Path, filters: &[&str]) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["info", "--full", "--json"]).arg(trace).args(filters);
@@ -20,7 +20,7 @@ pub fn info(trace: &Path, filters: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("{name}: {error}"))
 }
 
-/// The traces in a folder.
+/// The traces in a directory.
 pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of traces").flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -28,7 +28,7 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether a trace is whole, and its recorder lost nothing.
+/// Checks that a trace is complete, and its recorder lost nothing.
 pub fn is_clean(info: &Value) -> Result<(), String> {
     let losses = &info["files"][0]["losses"];
     if losses["clean"] != true {
@@ -43,7 +43,7 @@ pub fn is_clean(info: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether only its owner may read a trace: it tells much about a program.
+/// Checks that only its owner may read a trace, which reveals much about a program.
 pub fn is_private(trace: &Path) -> Result<(), String> {
     let metadata = fs::metadata(trace).map_err(|error| format!("{}: {error}", trace.display()))?;
     match metadata.permissions().mode() & 0o777 {
@@ -52,12 +52,12 @@ pub fn is_private(trace: &Path) -> Result<(), String> {
     }
 }
 
-/// How the recording ended, in the recorder's words.
+/// How the recording ended, as the recorder wrote it.
 pub fn state(info: &Value) -> &str {
     info["result"]["recorder"]["state"].as_str().unwrap_or("not said")
 }
 
-/// Bytes allocated, as estimated: low, value, high.
+/// The estimated bytes allocated: low, value, high.
 pub fn allocated(info: &Value) -> [f64; 3] {
     let estimate = &info["result"]["contents"]["allocated"];
     ["low", "value", "high"].map(|end| estimate[end].as_f64().expect("an estimate"))
@@ -68,7 +68,7 @@ pub fn duration(info: &Value) -> f64 {
     info["result"]["duration"].as_f64().expect("a number")
 }
 
-/// The sites of a trace with what each allocated: function, file, line, and the value of `metric`.
+/// The sites of a trace: function, file, line, and the value of `metric`.
 pub fn sites(trace: &Path, metric: &str) -> Vec<Site> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command
@@ -89,11 +89,11 @@ pub fn sites(trace: &Path, metric: &str) -> Vec<Site> {
     rows.iter().map(site).collect()
 }
 
-/// A place in the source that allocates.
+/// An allocation site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     pub function: String,
-    /// Empty, and 0 for the line, if there is none.
+    /// Empty, with line 0, if unknown.
     pub file: String,
     pub line: u64,
     pub columns: [u64; 2],

@@ -1,4 +1,4 @@
-//! What `record` says in the end, and what it takes as it is.
+//! The messages of `record` at the end, and unusual environments.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, is_root, program};
 use crate::runs::{Place, Run, Seen, difference, signal};
 use crate::traces::{in_folder, info};
 
-/// Runs something observed that may speak, and gives what was said besides.
+/// Runs a program observed without --quiet, and returns the messages.
 fn told(place: &Place, run: &Run, options: &[&str]) -> (Seen, String) {
     let mut observed = run.observed(options, &place.trace("trace.ctf"));
     observed.arguments.retain(|word| word != "--quiet");
@@ -68,7 +68,7 @@ fn a_rate_that_was_too_low_is_told_with_a_better_one() {
 #[test]
 fn another_folder_is_taken_if_tmpdir_names_none() {
     let place = Place::new();
-    // It prints its environment, which has the variable as it was.
+    // It prints its environment, which has the original variable.
     let path = program("environment", Compiler::OCaml4, Variant::Plain);
     let run =
         Run::new(path, &["variables"]).with("TMPDIR", "/nonexistent").with("HOME", "/nonexistent");

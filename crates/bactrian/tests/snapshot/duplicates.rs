@@ -1,4 +1,5 @@
-//! The formulas of a prover that are there forty times: found, with what sharing would save and the place that made them.
+//! The formulas of a prover, of which there are forty copies: they are found, with the saving of sharing and
+//! the allocation site.
 
 use std::fs;
 use std::process::Command;
@@ -16,7 +17,7 @@ fn the_formulas_of_a_prover() {
         .lines()
         .position(|line| line.contains("(* the constructor *)"))
         .expect("it is marked");
-    // What is alike in two snapshots of one program is the same.
+    // Duplicates in the snapshots of one program are the same for all compilers.
     for compiler in both_or(Compiler::OCaml5) {
         let place = Place::new();
         let run = Run::new(program("heap_formulas", compiler, Variant::Plain), &[]);

@@ -1,4 +1,5 @@
-//! Everything around the program goes wrong: it is unharmed, no half file appears, and it is told.
+//! Everything around the program fails: the program is unharmed, no partial file appears, and the failure is
+//! reported.
 
 use std::fs;
 use std::io::Write;
@@ -13,18 +14,18 @@ use crate::heaps::{Heap, heaps_of};
 use crate::programs::{KINDS, Waiting, only_child, until};
 use crate::runs::{Place, Run, Seen, difference, finish, signal};
 
-/// So many megabytes are walked in a good part of a second.
+/// In megabytes; walking this much takes a good part of a second.
 const LARGE: &str = "200";
 
-/// The folder of ledgers, in that of snapshots.
+/// The directory of ledgers, within that of snapshots.
 const LEDGERS: &str = "ledgers";
 
-/// Snapshots at exit, told of in the end.
+/// A run with a snapshot at the exit and messages.
 fn at_exit(run: &Run, place: &Place) -> Run {
     told(run, place, "exit")
 }
 
-/// Snapshots at some moments, told of in the end.
+/// A run with snapshots at some moments and messages.
 fn told(run: &Run, place: &Place, moments: &str) -> Run {
     let options = ["--snapshots", moments, "--no-trace"];
     let mut observed = run.observed(&options, &place.trace("run"));
@@ -32,7 +33,7 @@ fn told(run: &Run, place: &Place, moments: &str) -> Run {
     observed
 }
 
-/// Processes that read frozen copies for snapshots of this place and have not ended, as the ledger names them.
+/// Walkers for snapshots of this place that have not ended, according to the ledger.
 fn walkers(place: &Place) -> Vec<u32> {
     let folders = fs::read_dir(place.traces().join(LEDGERS)).into_iter().flatten().flatten();
     let ledgers = folders.filter_map(|run| fs::read_to_string(run.path().join("ledger")).ok());
@@ -45,14 +46,14 @@ fn walkers(place: &Place) -> Vec<u32> {
     told.filter_map(|process| process.parse().ok()).filter(is_at_work).collect()
 }
 
-/// Has `record` keep its ledger where it is found.
+/// Makes `record` keep its ledger where the test finds it.
 fn with_ledger(run: Run, place: &Place) -> Run {
     let folder = place.traces().join(LEDGERS);
     fs::create_dir_all(&folder).expect("a folder");
     run.with("TMPDIR", folder)
 }
 
-/// What is in the folder of snapshots.
+/// The names in the directory of snapshots.
 fn names(place: &Place) -> Vec<String> {
     let files = place.traces().read_dir().expect("a folder").flatten();
     let names = files.filter_map(|file| file.file_name().into_string().ok());
@@ -93,7 +94,7 @@ fn a_program_that_is_killed_leaves_whole_snapshots_or_none() {
             let observed = run.observed(&options, &place.trace("run"));
             let child = place.start(&with_ledger(observed, &place));
             until("a walker", || !walkers(&place).is_empty()).expect("a walker");
-            // On a busy machine it may have ended by itself.
+            // On a busy machine it may have exited by itself.
             if let Ok(process) = only_child(child.id()) {
                 thread::sleep(Duration::from_millis(milliseconds));
                 signal("KILL", &process.to_string());
@@ -127,9 +128,10 @@ fn a_recorder_that_is_killed_costs_nothing() {
     }
 }
 
-/// Runs a command where a small disk is mounted on the folder of snapshots; none if that is not allowed here.
+/// Runs a command with a small disk mounted on the directory of snapshots; None if that is not permitted
+/// here.
 fn on_a_small_disk(place: &Place, kilobytes: u32, run: &Run) -> Option<Seen> {
-    // Not root: root within a user namespace of its own may mount there.
+    // If not root: root in a private user namespace may mount there.
     let is_root = bactrian_fixtures::is_root();
     let options: &[&str] = if is_root { &["--mount"] } else { &["--mount", "--map-root-user"] };
     let mount = |folder: &Path| {
@@ -140,7 +142,7 @@ fn on_a_small_disk(place: &Place, kilobytes: u32, run: &Run) -> Option<Seen> {
     let mounted = place.traces();
     if !mount(&mounted) {
         let what = "NOT TESTED: this machine allows no mounts, so no disk could be full\n";
-        // Past the test's own capture, so that nobody thinks that it ran.
+        // Bypasses the test's output capture, so that nobody thinks that it ran.
         std::io::stderr().write_all(what.as_bytes()).ok();
         return None;
     }
@@ -182,7 +184,7 @@ fn a_full_disk_costs_the_snapshot_not_the_program() {
 
 #[test]
 fn a_memory_limit_costs_the_snapshot_not_the_program() {
-    // OCaml 5 reserves more than it uses.
+    // OCaml 5 reserves more address space than it uses.
     let cases = [(Compiler::OCaml4, "ulimit -v 150000"), (Compiler::OCaml5, "ulimit -v 800000")];
     for (compiler, first) in cases {
         let place = Place::new();
@@ -193,22 +195,22 @@ fn a_memory_limit_costs_the_snapshot_not_the_program() {
         let mut seen = place.run(&at_exit(&run, &place));
         let said = said(&mut seen);
         assert_eq!(difference(&plain, &seen), "", "{compiler:?}: {said}");
-        // Whether the walker gets by with what there is, is not the point: a snapshot, or a reason.
+        // Whether the walker manages with this memory does not matter: there is a snapshot, or a reason.
         match &heaps_of(&place.trace("run"))[..] {
             [] => assert!(said.contains("failed: ") || said.contains("skipped: "), "{said}"),
             [(_, path), ..] => drop(Heap::read(path).expect("a whole snapshot")),
         }
-        // A walker that ends in the middle cannot take away what it has begun; that has another name.
+        // A killed walker cannot remove its unfinished file, which has a different name.
         let may_stay = |name: &String| name.ends_with(".heap") || name.ends_with(".unfinished");
         assert!(names(&place).iter().all(may_stay), "{:?}", names(&place));
     }
 }
 
-/// A control group whose memory is limited; gone when it is dropped.
+/// A control group with a memory limit, removed on drop.
 struct Group(PathBuf);
 
 impl Group {
-    /// None where we may not make one.
+    /// None where we may not create one.
     fn new(most_bytes: u64) -> Option<Group> {
         let name = format!("bactrian-test-{}", std::process::id());
         let trees = [("memory", "memory.limit_in_bytes"), ("", "memory.max")];
@@ -224,7 +226,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Walkers that were killed may be in it for a moment.
+        // Killed walkers may be in it for a moment.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 break;
@@ -240,7 +242,7 @@ fn a_group_short_of_memory_costs_snapshots_not_the_program() {
         eprintln!("not tested: control groups cannot be made here");
         return;
     };
-    // The program has a little more than half of it, and nothing is reserved for copies.
+    // The program uses a little more than half of it, and nothing is reserved for copies.
     let first = "echo $$ > \"$GROUP\"/cgroup.procs";
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let place = Place::new();
@@ -260,12 +262,12 @@ fn a_group_short_of_memory_costs_snapshots_not_the_program() {
 
 #[test]
 fn what_the_program_limits_its_files_to_is_not_for_the_walker() {
-    // The agent is larger than the limit allows: it is put into its place before.
+    // The agent is larger than the limit: it is installed before.
     let agent = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
     assert!(agent.expect("bactrian starts").status.success());
     for kind in KINDS {
         let place = Place::new();
-        // As the program was called, it is found, too: by a path that is not absolute.
+        // The program is also found by a relative path.
         let first = "ulimit -S -f 8; ln -s \"$PROGRAM\" program";
         let run = Run { first, ignored: &["program"], ..Run::new("./program", &[]) };
         let run = run.with("PROGRAM", kind.program("heap_parent"));
@@ -314,13 +316,13 @@ fn a_snapshot_that_is_ended_leaves_nothing() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
         command.args(["snapshot", "--quiet", &waiting.process.to_string(), "-o"]);
         let mut child = command.arg(place.trace("run.heap")).spawn().expect("bactrian");
-        // It has the program's copy then, and reads it.
+        // By now it has the program's copy and is reading it.
         while names(&place).is_empty() && child.try_wait().expect("a child").is_none() {
             thread::yield_now();
         }
         signal("TERM", &child.id().to_string());
         let status = child.wait().expect("a child");
-        // It may have been done already.
+        // It may have completed already.
         assert!(matches!(status.code(), Some(0 | 143)), "{kind:?}: {status}");
         let left = names(&place).into_iter().filter(|name| name != "run.heap");
         assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new(), "{kind:?}");

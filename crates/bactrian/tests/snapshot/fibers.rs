@@ -1,5 +1,5 @@
-//! Stacks of fibers (OCaml 5): all are in the snapshot, as large as the runtime allocates them, and who keeps continuations is
-//! seen to keep their stacks.
+//! Fiber stacks (OCaml 5): all are in the snapshot with the sizes that the runtime allocates, and holders of
+//! continuations retain their stacks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,8 +14,8 @@ use crate::graph::{ask, ask_plainly};
 use crate::heaps::snapshot;
 use crate::programs::{Kind, Waiting};
 
-/// What the runtime asks `malloc` for when a stack is to have so many words: its `struct stack_info` of 7, a word to align the
-/// handler, and the handler of 4.
+/// What the runtime requests from `malloc` for a stack of this many words: its `struct stack_info` of 7, a
+/// word for aligning the handler, and the handler of 4.
 const fn allocated(words: u64) -> u64 {
     8 * (7 + words + 1 + 4)
 }
@@ -23,14 +23,14 @@ const fn allocated(words: u64) -> u64 {
 /// Words of a new stack: twice the red zone of 32.
 const NEW: u64 = 64;
 
-/// How large a stack is that has grown so often: each time it gets twice the words that there are; before 5.4, with the one
-/// to align.
+/// The size of a stack that has grown this often. Each time the number of words doubles; before 5.4 this
+/// includes the alignment word.
 fn grown(times: u32) -> u64 {
     let counted = u64::from(Compiler::OCaml5.version() < (5, 4));
     allocated((0..times).fold(NEW, |words, _| 2 * (words + counted)))
 }
 
-/// What heap_fibers holds.
+/// The stacks in heap_fibers.
 const SMALL: u64 = 1_500;
 const GROWN: u64 = 500;
 const CACHED: u64 = 99;
@@ -42,7 +42,7 @@ fn stacks(path: &Path) -> Vec<FiberStack> {
     file.tables().fibers.clone().expect("known")
 }
 
-/// How many stacks there are of each size, of those that `is_one` says.
+/// The number of stacks of each size whose owner satisfies `is_one`.
 fn sizes(all: &[FiberStack], is_one: impl Fn(&FiberOwner) -> bool) -> BTreeMap<u64, u64> {
     let mut sizes = BTreeMap::new();
     for fiber in all.iter().filter(|fiber| is_one(&fiber.owner)) {
@@ -63,7 +63,7 @@ fn is_cached(owner: &FiberOwner) -> bool {
     matches!(owner, FiberOwner::Cache { .. })
 }
 
-/// Whether a snapshot of heap_fibers has its stacks.
+/// Checks the stacks in a snapshot of heap_fibers.
 fn check(path: &Path) {
     let all = stacks(path);
     // A hundred frames of two words, and the red zone, fit into a stack that has grown twice.
@@ -71,11 +71,11 @@ fn check(path: &Path) {
     assert_eq!(sizes(&all, is_suspended), suspended);
     let mut cached = BTreeMap::from([(grown(0), CACHED)]);
     if Compiler::OCaml5.version() >= (5, 4) {
-        // One that a stack had before it grew.
+        // The former stack of a fiber that grew.
         cached.insert(grown(1), 1);
     }
     assert_eq!(sizes(&all, is_cached), cached);
-    // The main stack of 4,096 words, and the one that the program waits on.
+    // The main stack of 4,096 words, and the one on which the program waits.
     let running = BTreeMap::from([(grown(0), 1), (allocated(4096), 1)]);
     assert_eq!(sizes(&all, is_running), running);
 
@@ -107,7 +107,7 @@ fn check(path: &Path) {
     let line = lines.iter().find(|line| line["what"] == "fiber stacks").expect("a line of its own");
     assert_eq!(line["mapped"], total);
 
-    // Who keeps continuations keeps their stacks.
+    // Holders of continuations retain their stacks.
     let roots = ask("roots", path, &["--depth", "3"]).expect("roots");
     let kinds = roots["all"]["rows"].as_array().expect("kinds of roots").iter();
     let modules = kinds.flat_map(|kind| kind["rows"].as_array().into_iter().flatten());
@@ -144,7 +144,7 @@ fn stacks_of_fibers_are_as_large_as_malloc_says() {
     let process = program.process;
     snapshot(&[&process.to_string()], &path).expect("a snapshot");
     check(&path);
-    // The word before what glibc's malloc gives is the length of its chunk, a multiple of 16, with three flags.
+    // The word before a chunk of glibc's malloc is the chunk's length, a multiple of 16, with three flags.
     let memory = File::open(format!("/proc/{process}/mem")).expect("its memory");
     for fiber in stacks(&path) {
         let mut word = [0; 8];
@@ -172,7 +172,7 @@ fn stacks_of_fibers_are_in_cores() {
     check(&path);
 }
 
-/// Handlers within each other, threads and domains.
+/// Nested handlers, threads and domains.
 #[test]
 fn every_fiber_belongs_to_a_continuation_or_a_thread() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -186,7 +186,7 @@ fn every_fiber_belongs_to_a_continuation_or_a_thread() {
     };
     let (all, _) = take("heap_continuations");
     let count = |is_one: fn(&FiberOwner) -> bool| sizes(&all, is_one).values().sum::<u64>();
-    // A hundred continuations with a stack each, and fifty with two. The program waits inside a handler.
+    // A hundred continuations with one stack each, and fifty with two. The program waits inside a handler.
     assert_eq!((count(is_suspended), count(is_running)), (200, 2));
     for name in ["heap_threads", "heap_domains"] {
         let (all, threads) = take(name);

@@ -1,6 +1,7 @@
-//! `bactrian heap` on snapshots of real programs: every block is held by something, and sums are what they should be.
+//! `bactrian heap` on snapshots of real programs: every block is held, and sums are consistent.
 //!
-//! The quick set has all programs of OCaml 5 only: what is asked here does not know versions of OCaml but by roots.
+//! The quick set has all programs with OCaml 5 only: these questions depend on the version of OCaml only
+//! through roots.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,12 +11,12 @@ use serde_json::Value;
 use crate::heaps::heaps_of;
 use crate::programs::{Kind, Waiting, each, is_telling};
 
-/// Where indexes are kept, not to fill the user's own directory.
+/// Where indexes are kept, so as not to fill the user's own directory.
 fn cache() -> PathBuf {
     bactrian_fixtures::scratch("cache")
 }
 
-/// What `bactrian heap` says, with everything told.
+/// The complete answer of a verb of `bactrian heap`.
 pub fn ask(verb: &str, file: &Path, options: &[&str]) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["heap", verb, "--json", "-n", "0"]).args(options).arg(file);
@@ -36,21 +37,21 @@ fn sum(rows: &Value, of: impl Fn(&Value) -> f64) -> f64 {
     rows.as_array().map_or(f64::NAN, |rows| rows.iter().map(of).sum())
 }
 
-/// What must hold for a row and what is below it.
+/// Invariants of a row and the rows below it.
 fn check_row(row: &Value) -> Result<(), String> {
     let of = |what: &str| number(&row[what]);
     let name = &row["name"];
     if of("retained") > of("reachable") || of("shallow") > of("reachable") {
         return Err(format!("{name} holds more than it reaches: {row}"));
     }
-    // The share of what nothing else points to is what it dominates; otherwise between that and what it reaches.
+    // The share lies between the retained and the reachable size.
     if of("share") < of("retained") - 1e-3 || of("share") > of("reachable") + 1e-3 {
         return Err(format!("{name} has an odd share: {row}"));
     }
     let rows = &row["rows"];
     if rows.as_array().is_some_and(|rows| !rows.is_empty()) {
         let shares = sum(rows, |row| number(&row["share"]));
-        // Blocks that a module holds without fields between have no row.
+        // Blocks that a module holds without a field have no row.
         if shares > of("share") * (1.0 + 1e-9) + 1e-3 {
             return Err(format!("shares below {name} are more than its own: {shares}"));
         }
@@ -78,7 +79,7 @@ fn check(kind: Kind, name: &str) -> Result<(), String> {
     }
     let all = &roots["all"];
     let bytes = number(&summary["bytes"]);
-    // Continuations count with their stacks, which are outside the heap.
+    // The weight of continuations includes their stacks, which are outside the heap.
     let held = bytes + number(&summary["fiber_stacks"]["suspended"]["bytes"]);
     if number(&all["reachable"]) != held {
         return Err(format!("{} are held of {held}", all["reachable"]));
@@ -102,7 +103,7 @@ fn check(kind: Kind, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The same of a verb that tells everything anyway.
+/// Likewise, for a verb without a row limit.
 pub fn ask_plainly(verb: &str, file: &Path) -> Result<Value, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["heap", verb, "--json"]).arg(file).env("XDG_CACHE_HOME", cache());
@@ -121,7 +122,8 @@ fn everything_is_held_by_something_bytecode() {
     each(Kind::Bytecode4, check);
 }
 
-/// The block of all modules, a root itself, is not taken for a second holder of them; and they have their names.
+/// The block of all modules, itself a root, does not count as a second holder of them; and they have their
+/// names.
 #[test]
 fn modules_of_bytecode_hold_what_is_theirs() {
     for kind in [Kind::Bytecode4, Kind::Bytecode5] {

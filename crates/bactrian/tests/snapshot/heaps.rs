@@ -1,28 +1,28 @@
-//! Snapshots as their reader sees them, and how they are asked for.
+//! Snapshots as their reader sees them, and taking them with the command.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bactrian_snapshot::{Info, Snapshot, SpaceKind};
 
-/// A header included, a block of so many words is allocated by itself by OCaml 5.
+/// OCaml 5 allocates blocks of at least this many words, header included, separately.
 const LARGE: u64 = 129;
 
-/// Blocks, and words of them with their headers, as the runtime counts.
+/// The number of blocks and of their words with headers, as the runtime counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub blocks: u64,
     pub words: u64,
 }
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Heap {
     pub info: Info,
     pub major: Count,
     pub minor: Count,
     pub fixed: Count,
-    /// Blocks in none of the spaces that the snapshot names.
+    /// Blocks in none of the spaces listed in the snapshot.
     pub elsewhere: Count,
     /// Large blocks of the major heap.
     pub large_blocks: u64,
@@ -31,7 +31,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Reads all of a snapshot, which has to be whole.
+    /// Reads a complete snapshot, which must be intact.
     pub fn read(path: &Path) -> Result<Heap, String> {
         let context = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let snapshot = Snapshot::open(path).map_err(|error| context(&error))?;
@@ -70,7 +70,7 @@ impl Heap {
     }
 }
 
-/// How strings begin in a snapshot; nothing if it keeps no contents.
+/// The beginnings of strings in a snapshot; empty if it has no contents.
 pub fn beginnings(path: &Path) -> Vec<Vec<u8>> {
     let snapshot = Snapshot::open(path).expect("a snapshot");
     let groups = (0..snapshot.groups().len()).map(|index| snapshot.group(index).expect("a group"));
@@ -95,7 +95,7 @@ pub fn heaps_of(output: &Path) -> Vec<(u32, PathBuf)> {
     heaps
 }
 
-/// Runs `bactrian snapshot` with these arguments into a file.
+/// Runs `bactrian snapshot` with these arguments to a file.
 pub fn snapshot(arguments: &[&str], output: &Path) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.arg("snapshot").args(arguments).arg("-o").arg(output).stdin(Stdio::null());

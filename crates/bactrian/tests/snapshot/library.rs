@@ -1,4 +1,4 @@
-//! The OCaml library: it does nothing by itself, and takes snapshots under the agent.
+//! The OCaml library: without the agent it does nothing, and with it takes snapshots.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn a_call_does_nothing_when_no_agent_is_there() {
         assert_eq!((seen.end.as_str(), seen.stderr.as_slice()), ("exit status 0", &[][..]));
         assert!(seen.files.is_empty());
     }
-    // A static program cannot have the agent in it, and needs no symbol of it.
+    // A static program cannot contain the agent, and needs no symbol of it.
     let executable = program("heap_called", Compiler::OCaml4, Variant::Static);
     assert_eq!(Place::new().run(&Run::new(&executable, &[])).end, "exit status 0");
 }
@@ -58,7 +58,7 @@ fn a_call_takes_a_snapshot_with_a_name() {
     }
 }
 
-/// What became of each of some snapshots in a row, in the words of the program, and how many files there are.
+/// The results of several snapshots in a row, as the program prints them, and the number of files.
 fn in_a_row(compiler: Compiler, busy: &[&str]) -> (Vec<String>, usize) {
     let place = Place::new();
     let run = Run::new(program("heap_called", compiler, Variant::Plain), &["6"]);
@@ -76,7 +76,7 @@ fn calls_in_a_row_wait_for_each_other_and_say_what_became_of_them() {
         let (said, files) = in_a_row(compiler, &[]);
         let taken = said.iter().filter(|line| *line == "taken").count();
         assert_eq!((taken, said.len()), (files, 6), "{compiler:?}: {said:?}");
-        // On a busy machine ten seconds may not do.
+        // On a busy machine ten seconds may not suffice.
         assert!(taken == 6 || start.elapsed() > Duration::from_secs(10), "{compiler:?}: {said:?}");
         let (said, files) = in_a_row(compiler, &["--snapshots-when-busy", "skip"]);
         let taken = said.iter().filter(|line| *line == "taken").count();
@@ -100,7 +100,7 @@ fn a_call_is_possible_beside_any_moment() {
     assert_eq!(heaps_of(&output).len(), 3);
 }
 
-/// Copies the library without what was built of it, so that nothing is built in the repository.
+/// Copies the library without build products, so that nothing is built in the repository.
 fn copy_of_library(folder: &Path) {
     let library = repository().join("ocaml");
     for part in ["dune-project", "src", "ppx"]
@@ -116,7 +116,7 @@ fn copy_of_library(folder: &Path) {
 #[test]
 fn dune_and_findlib_know_the_library() {
     if Command::new("cargo").arg("--version").output().is_err() {
-        // It may be in the home of another user.
+        // It may be in another user's home.
         return eprintln!("NOT TESTED: cargo cannot be started");
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -143,7 +143,7 @@ fn dune_and_findlib_know_the_library() {
     for libraries in [&installed, &plain] {
         let mut compile = Command::new("ocamlfind");
         compile.args(["ocamlopt", "-package", "bactrian", "-linkpkg", "asks.ml", "-o", "asks"]);
-        // What is there already comes after it.
+        // The existing path comes after it.
         run(compile.env("OCAMLPATH", libraries));
         run(&mut Command::new("./asks"));
     }
@@ -155,7 +155,7 @@ fn sources_that_are_missing_are_asked_for_also_in_folders_with_spaces() {
     let inner = folder.path().join("a folder/_build/default/with spaces");
     fs::create_dir_all(&inner).expect("room");
     let script = repository().join("ocaml/src/stubs.sh");
-    // It went round in a circle.
+    // It used to loop forever.
     let mut stubs = Command::new("timeout");
     stubs.args(["20", "sh"]).arg(script).arg("ocamlc").current_dir(inner);
     let output = stubs.env_remove("BACTRIAN_SOURCES").output().expect("it starts");

@@ -1,11 +1,11 @@
-//! The budget: what goes beyond it is skipped, counted and told.
+//! The budget: snapshots beyond it are skipped, counted and reported.
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, both_or, program};
 
 use crate::heaps::{Heap, heaps_of};
 use crate::runs::{Place, Run, difference};
 
-/// Runs a program that has many major collections under a limit; gives what `record` said in the end.
+/// Runs a program with many major collections under a limit. Returns the final message of `record`.
 fn limited(limits: &str, variant: (Compiler, &str)) -> (Place, String) {
     let (compiler, megabytes) = variant;
     let executable = program("bench_formulas", compiler, Variant::Plain);
@@ -23,14 +23,14 @@ fn limited(limits: &str, variant: (Compiler, &str)) -> (Place, String) {
 
 #[test]
 fn with_one_copy_at_a_time_some_are_skipped() {
-    // Copies are counted in one way, whatever they are of.
+    // Copies are counted in the same way for all compilers.
     for compiler in both_or(Compiler::OCaml4) {
         let (place, said) = limited("copies=1", (compiler, "150"));
         let heaps = heaps_of(&place.trace("run"));
         assert!(!heaps.is_empty(), "{compiler:?}: {said}");
         assert!(said.contains("skipped: as many copies"), "{compiler:?}: {said}");
         assert!(said.contains("run.1.heap: "), "{compiler:?}: {said}");
-        // The file says so too: it tells how many were skipped before it.
+        // The file contains the number of skipped snapshots before it, too.
         let last = Heap::read(&heaps[heaps.len() - 1].1).expect("a whole snapshot");
         let told = said.lines().find(|line| line.contains("skipped")).expect("a line");
         assert!(told.contains("snapshot"), "{compiler:?}: {told}");
@@ -59,7 +59,7 @@ fn files_do_not_grow_past_the_limit() {
         let total: u64 = heaps.iter().map(|(_, path)| size(path)).sum();
         let last = heaps.last().map_or(0, |(_, path)| size(path));
         assert!(total - last <= 300_000, "{compiler:?}: {total} bytes in {heaps:?}: {said}");
-        // One that turns out too large while it is written is not kept.
+        // A snapshot that turns out to be too large while it is written is removed.
         let is_told = said.contains("skipped: the files are as large")
             || said.contains("more room than they were allowed");
         assert!(is_told, "{compiler:?}: {said}");

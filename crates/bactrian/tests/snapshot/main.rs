@@ -1,8 +1,8 @@
-//! Snapshots of real programs: what is in them is what OCaml's runtime counts, by every way of taking them,
+//! Snapshots of real programs: their contents equal what OCaml's runtime counts, in every way of taking them,
 //! and the program does not notice.
 //!
-//! Programs are `programs/heap_*.ml`, compiled by OCaml 4 (to native code and to bytecode) and by OCaml 5.3. Each
-//! says what its heap holds, and waits.
+//! The programs are `programs/heap_*.ml`, compiled by OCaml 4 (to native code and to bytecode) and by OCaml
+//! 5.3. Each prints what its heap contains, and waits.
 
 #[allow(dead_code, reason = "shared with the tests of record, which use more of it")]
 #[path = "../record/runs.rs"]

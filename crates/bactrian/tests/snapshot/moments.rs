@@ -1,4 +1,4 @@
-//! Snapshots are taken when they are to be, and say why.
+//! Snapshots are taken at the requested moments, with the right reason.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::heaps::{Heap, heaps_of};
 use crate::programs::{KINDS, Kind, Waiting, until};
 use crate::runs::{Place, Run, signal};
 
-/// Takes snapshots of a program that is run to its end, and reads them.
+/// Takes snapshots of a program that runs to its end, and reads them.
 fn taken(executable: &Path, arguments: &[&str], when: &str) -> Vec<Heap> {
     let place = Place::new();
     let output = place.trace("run.ctf");
     let run = Run::new(executable, arguments);
-    // Copies enough that none is skipped, nor on a busy machine.
+    // Enough copies that none is skipped, even on a busy machine.
     let limits = ["--snapshot-limits", "copies=64", "--snapshots-when-busy", "wait"];
     let options = [&["--snapshots", when, "--no-trace"][..], &limits].concat();
     let seen = place.run(&run.observed(&options, &output));
@@ -40,7 +40,7 @@ fn every_so_often() {
             let heaps = taken(&executable, &["2", pace], "every=300ms");
             // Six would fit; on a busy machine there are fewer.
             assert!((3..=7).contains(&heaps.len()), "{compiler:?} {pace}: {}", heaps.len());
-            // One may be late, and the next one then sooner after it; but not two in an interval of their own.
+            // One may be late, with the next one sooner after it; but never two within one interval.
             for three in heaps.windows(3) {
                 let apart = three[2].info.taken - three[0].info.taken;
                 assert!(apart >= 299_000, "{compiler:?} {pace}: {apart} microseconds apart");
@@ -68,7 +68,7 @@ fn at_peaks() {
         assert!(heaps.len() >= 3, "{compiler:?}: {}", heaps.len());
         for pair in heaps.windows(2) {
             let [before, after] = [&pair[0], &pair[1]].map(|heap| heap.major.words as f64);
-            // What the runtime takes for alive at that moment is not exactly what is.
+            // The runtime's notion of the live size at that moment is not exact.
             assert!(after > 1.3 * before, "{compiler:?}: {before}, then {after}");
             assert_eq!(pair[1].info.reason, Reason::Peak);
         }
@@ -80,7 +80,7 @@ fn several_moments_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     for kind in KINDS {
         let output = folder.path().join(format!("{kind:?}.ctf"));
-        // Few samples: some of its stacks are too deep to be kept, which would be told.
+        // Few samples: some of its stacks are too deep to be kept, which would cause a warning.
         let options = ["--rate", "1e-5", "--snapshots", "signal=USR1,exit"];
         let program = kind.program("heap_trees");
         let program = Waiting::recorded(&program, &options, &output).expect("a program");
@@ -97,12 +97,12 @@ fn several_moments_at_once() {
         for (number, heap) in (1..).zip(&heaps) {
             assert_eq!((heap.info.sequence, heap.info.way), (number, Way::Agent), "{kind:?}");
             assert_eq!(heap.gaps, Vec::<String>::new(), "{kind:?}");
-            // In bytecode it is the argument of another one.
+            // In bytecode it is an argument of the runtime.
             let info = &heap.info;
             let mut words = std::iter::once(&info.program).chain(&info.arguments);
             assert!(words.any(|word| word.ends_with("heap_trees")), "{kind:?}: {info:?}");
         }
-        // The end of record tells of all of them.
+        // `record` reports all of them at the end.
         for name in ["1.heap: ", "2.heap: ", "3.heap: ", "stood still for "] {
             assert!(said.contains(name), "{kind:?}: {name} is not in {said}");
         }
@@ -120,7 +120,7 @@ fn of_a_program_whose_parent_is_gone() {
         let variables = agent.output().expect("bactrian starts");
         let variables = String::from_utf8(variables.stdout).expect("text");
         let mut shell = Command::new("sh");
-        // The shell ends before the program has begun.
+        // The shell exits before the program has begun.
         shell.args(["-c", "(sleep 0.2; exec \"$0\" </dev/null >/dev/null 2>&1) &"]);
         shell.arg(kind.program("heap_lists")).stdin(Stdio::null());
         shell.envs(variables.lines().filter_map(|line| line.split_once('=')));
@@ -146,7 +146,7 @@ fn beside_a_trace_the_sampled_blocks_are_known() {
         let tables = snapshot.tables();
         let expected = heap.major.words as f64 * 1e-2;
         let samples: f64 = tables.samples.iter().map(|sample| f64::from(sample.samples)).sum();
-        // Its error is a few percent.
+        // The standard error is a few percent.
         let is_near = samples > 0.8 * expected && samples < 1.2 * expected;
         assert!(is_near, "{kind:?}: {samples} samples, {expected} expected");
         assert!(!tables.stacks.is_empty(), "{kind:?}");

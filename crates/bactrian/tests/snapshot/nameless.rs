@@ -1,5 +1,6 @@
-//! Programs without any names, linked statically or exporting nothing and stripped: `snapshot PID` knows them by the
-//! code of the runtime that they were linked from, or by their debug file; where there is neither, it says what helps.
+//! Programs without symbols: linked statically, or exporting nothing, and stripped. `snapshot PID` recognises
+//! the code of the runtime that they were linked with, or uses their debug file; with neither, it says what
+//! helps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ use tempfile::TempDir;
 use crate::programs::{Kind, Waiting};
 use crate::table::check;
 
-/// What depends on names: modules, threads and their stacks, finalisers, domains.
+/// Programs that depend on symbols: modules, threads and their stacks, finalisers, domains.
 const PROGRAMS: [&str; 4] = ["heap_lists", "heap_threads", "heap_finalisers", "heap_stack"];
 
-/// A folder in which the only compiler is this one.
+/// A directory that contains only this compiler.
 fn path_with(compiler: Option<Compiler>) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     if let Some(compiler) = compiler {
@@ -113,7 +114,7 @@ fn a_debug_file_has_the_names() {
 #[test]
 fn without_names_it_is_said_what_helps() {
     let executable = nameless("heap_lists", Compiler::OCaml4, Variant::Static);
-    // Another runtime is no help.
+    // Another runtime does not help.
     for compiler in [None, Some(Compiler::OCaml5)] {
         let tools = path_with(compiler);
         let heap = tools.path().join("nameless.heap");

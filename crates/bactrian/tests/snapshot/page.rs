@@ -1,4 +1,4 @@
-//! Snapshots that are asked for in the page: as `bactrian snapshot` takes them, and only by whoever may.
+//! Snapshots requested from the page: the same as from `bactrian snapshot`, and only for authorised clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::runs::signal;
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `bactrian view` of a program, in a folder of its own.
+/// `bactrian view` of a program, in its own directory.
 struct View {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -24,7 +24,7 @@ struct View {
 
 impl View {
     fn start(folder: &Path, words: &[&str]) -> View {
-        // Whatever signals are ignored by whoever runs the tests.
+        // Independent of the signals that the test's parent ignores.
         let mut command = Command::new("env");
         command.args(["--default-signal", env!("CARGO_BIN_EXE_bactrian"), "view"]).args(words);
         command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -42,7 +42,7 @@ impl View {
         View { child, output, host: host.to_owned(), token: token.to_owned() }
     }
 
-    /// Sends a request; gives the status and the body of the answer.
+    /// Sends a request. Returns the status and the body of the answer.
     fn send(&self, method: &str, path: &str, headers: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.host).expect("the server listens");
         let host = &self.host;
@@ -62,13 +62,13 @@ impl View {
         answer["result"].clone()
     }
 
-    /// Asks for a snapshot, as the page does.
+    /// Requests a snapshot, as the page does.
     fn ask_for_snapshot(&self) -> (u16, Value) {
         let path = format!("/{}/api/snapshot?file=0", self.token);
         self.send("POST", &path, &format!("Origin: http://{}\r\n", self.host))
     }
 
-    /// Asks for a snapshot that may be taken, and waits for what becomes of it.
+    /// Requests a permitted snapshot, and waits for the result.
     fn snapshot(&self) -> Value {
         let (status, begun) = self.ask_for_snapshot();
         assert_eq!((status, &begun["result"]["state"]), (202, &Value::from("freezing")), "{begun}");
@@ -79,7 +79,7 @@ impl View {
         })
     }
 
-    /// Asks again and again, until the answer is as it is wanted.
+    /// Repeats a question until the answer satisfies a condition.
     fn until<T>(&self, question: &str, wanted: impl Fn(&Value) -> Option<T>) -> T {
         let start = Instant::now();
         loop {
@@ -92,7 +92,7 @@ impl View {
         }
     }
 
-    /// Interrupts it; gives what was written meanwhile, and the status that it ended with.
+    /// Interrupts it. Returns its output since the last read, and its exit status.
     fn end(mut self) -> (String, Option<i32>) {
         signal("INT", &self.child.id().to_string());
         let mut rest = String::new();
@@ -103,7 +103,7 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        // It has ended, unless the test fails.
+        // It has exited, unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -133,7 +133,7 @@ fn program_goes_on_and_its_snapshots_are_shown_beside_it() {
         let files = view.ask("files");
         assert_eq!(files["files"][0]["takes_snapshots"], true, "{files}");
         assert_eq!(files["taking"], Value::Null);
-        // One that is there is not written over.
+        // An existing file is not overwritten.
         let name = |number: u32| format!("running.pid{pid}.{number}.heap");
         std::fs::write(folder.path().join(name(1)), "mine").expect("room");
         for (file, number) in [(1, 2), (2, 3)] {
@@ -150,7 +150,7 @@ fn program_goes_on_and_its_snapshots_are_shown_beside_it() {
             assert_eq!(shown, name(number));
         }
         assert_eq!(std::fs::read(folder.path().join(name(1))).expect("a file"), b"mine");
-        // Questions are about all of them from then on.
+        // From then on, questions include them.
         let heaps = view.ask("heap/evolution?by=type");
         assert_eq!(heaps["snapshots"].as_array().map(Vec::len), Some(2), "{heaps}");
         drop(view.child.stdin.take());
@@ -180,7 +180,7 @@ fn only_the_page_itself_may_ask_for_a_snapshot() {
         ("POST", "/00000000000000000000000000000000/api/snapshot?file=0", &ours, 403),
         ("POST", &good.replace("file=0", "file=9"), &ours, 400),
         ("POST", &good.replace("file=0", "file=x"), &ours, 400),
-        // What is asked for by a link, or an image, changes nothing.
+        // A link or an image cannot change anything.
         ("GET", &good, &ours, 404),
         ("POST", &good.replace("snapshot?file=0", "files"), &ours, 405),
         ("PUT", &good, &ours, 405),
@@ -191,7 +191,7 @@ fn only_the_page_itself_may_ask_for_a_snapshot() {
     }
     assert_eq!(view.ask("files")["taking"], Value::Null);
     assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
-    // A snapshot that was taken does not change what a signal does.
+    // Taking a snapshot does not change the effect of a signal.
     assert_eq!(view.snapshot()["state"], "taken");
     assert_eq!(view.end(), (String::new(), Some(0)));
     drop(input);

@@ -1,4 +1,4 @@
-//! The programs whose heaps are known, and one of them at the moment that it announces.
+//! The programs whose heaps are known, and a running one at the moment that it announces.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use bactrian_fixtures::{Compiler, Variant, program, whole_table};
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A compiler with a kind of code.
+/// A compiler and a kind of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Native4,
@@ -21,7 +21,7 @@ pub enum Kind {
     Bytecode5,
 }
 
-/// Those that differ in more than what is on their stacks, and which modules they have.
+/// Kinds that differ in more than the contents of their stacks and their list of modules.
 pub const KINDS: [Kind; 3] = [Kind::Native4, Kind::Bytecode4, Kind::Native5];
 
 /// Programs for every compiler.
@@ -40,10 +40,10 @@ const EVERYWHERE: [&str; 13] = [
     "heap_finalisers",
     "heap_stack",
 ];
-/// Programs of what only OCaml 5 has.
+/// Programs that only OCaml 5 supports.
 const ONLY_IN_5: [&str; 2] = ["heap_continuations", "heap_domains"];
-/// The programs whose closures, exceptions, stacks, threads, domains or finalisers depend on the kind of code or on how
-/// memory is read, and a plain one. What others hold looks the same everywhere.
+/// The programs whose closures, exceptions, stacks, threads, domains or finalisers depend on the kind of code
+/// or on how memory is read, and a plain one. The heaps of the others look the same everywhere.
 const TELLING: [&str; 8] = [
     "heap_lists",
     "heap_closures",
@@ -55,16 +55,17 @@ const TELLING: [&str; 8] = [
     "heap_domains",
 ];
 
-/// The programs of which much is on stacks: what else bytecode of OCaml 5 has is as in native code, or in bytecode of 4.
+/// The programs with much on their stacks: everything else in bytecode of OCaml 5 is as in native code, or as
+/// in bytecode of OCaml 4.
 const ON_STACKS: [&str; 4] = ["heap_threads", "heap_stack", "heap_continuations", "heap_domains"];
 
-/// Whether a program is looked at in those ways for which the quick set has the telling programs only.
+/// Whether a program is tested in those ways for which the quick set has only the telling programs.
 pub fn is_telling(name: &str) -> bool {
     TELLING.contains(&name) || whole_table()
 }
 
 impl Kind {
-    /// The programs that it can compile, as far as they are in the set that is run.
+    /// The programs that it supports, within the current set.
     pub fn fixtures(self) -> Vec<&'static str> {
         let more = if self.is_of_5() { &ONLY_IN_5[..] } else { &[] };
         let all = EVERYWHERE.iter().chain(more).copied();
@@ -91,7 +92,7 @@ impl Kind {
     }
 }
 
-/// What a program says of its heap.
+/// What a program says about its heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
     pub blocks: u64,
@@ -99,7 +100,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Reads `live BLOCKS WORDS`.
+    /// Parses `live BLOCKS WORDS`.
     pub fn parse(line: &str) -> Option<Live> {
         let mut words = line.trim_end().split(' ');
         if words.next() != Some("live") {
@@ -110,14 +111,14 @@ impl Live {
     }
 }
 
-/// A program that has announced what its heap holds and waits for what it is told.
+/// A program that has announced the contents of its heap and waits for input.
 pub struct Waiting {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// What it said.
+    /// What it announced.
     pub live: Live,
-    /// The process of the program itself.
+    /// The process id of the program itself.
     pub process: u32,
 }
 
@@ -136,7 +137,7 @@ impl Waiting {
         Ok(waiting)
     }
 
-    /// Starts what becomes a program that announces its heap.
+    /// Starts a command that becomes a program that announces its heap.
     pub fn start(command: &mut Command) -> Result<Waiting, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
@@ -155,7 +156,7 @@ impl Waiting {
         }
     }
 
-    /// The file that its process executes: in bytecode, that of the runtime.
+    /// The file that its process executes: in bytecode, the runtime.
     pub fn executable(&self) -> PathBuf {
         fs::read_link(format!("/proc/{}/exe", self.process)).expect("a process")
     }
@@ -167,15 +168,14 @@ impl Waiting {
         line
     }
 
-    /// Tells it what to do.
+    /// Writes to its input.
     pub fn tell(&mut self, text: &str) {
         let input = self.input.as_mut().expect("it is not ended");
         input.write_all(text.as_bytes()).expect("the program reads");
         input.flush().expect("the program reads");
     }
 
-    /// Lets it go to its end, and gives what was said on standard error; an end other than a plain one is an
-    /// error.
+    /// Lets it run to its end, and returns its standard error; an unsuccessful exit is an error.
     pub fn end(mut self) -> Result<String, String> {
         drop(self.input.take());
         let mut errors = String::new();
@@ -210,7 +210,7 @@ pub fn only_child(parent: u32) -> Result<u32, String> {
     first.ok_or_else(|| format!("{parent} has no child"))
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), String> {
     let start = Instant::now();
     while !is_so() {
@@ -222,7 +222,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), String> 
     Ok(())
 }
 
-/// Runs a check on every program of a kind and shows all that fail, not only the first.
+/// Runs a check on every program of a kind and reports all failures, not only the first.
 pub fn each(kind: Kind, check: impl Fn(Kind, &str) -> Result<(), String>) {
     let mut failures = Vec::new();
     for name in kind.fixtures() {

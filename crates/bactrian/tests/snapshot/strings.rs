@@ -1,4 +1,4 @@
-//! Contents of strings: not in a snapshot, unless they are asked for.
+//! Contents of strings: only in a snapshot on request.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::heaps::{beginnings, snapshot};
 use crate::programs::{KINDS, Kind, Waiting};
 use crate::runs::{Place, Run};
 
-/// A string of `heap_strings`, and how a run of letters looks that it has many of.
+/// A string in `heap_strings`, and a run of letters that many of its strings contain.
 const SECRET: &[u8] = b"the-secret-4711";
 const LETTERS: &[u8] = b"ZZZZZZZZZZZZZZZZ";
 
@@ -34,7 +34,7 @@ fn no_content_is_kept_unless_it_is_asked_for() {
         let path = taken(kind, &place, &[]);
         let bytes = fs::read(&path).expect("a snapshot");
         assert!(!holds(&bytes, SECRET) && !holds(&bytes, LETTERS), "{kind:?}");
-        // Columns are compressed, so that looking at bytes says little.
+        // Columns are compressed, so searching the bytes proves little.
         assert_eq!(beginnings(&path), Vec::<Vec<u8>>::new(), "{kind:?}");
     }
 }

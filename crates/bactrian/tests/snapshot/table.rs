@@ -1,8 +1,8 @@
-//! Every program with every compiler by every way: the snapshot holds exactly what the runtime counts.
+//! Every program with every compiler in every way: the snapshot contains exactly what the runtime counts.
 //!
-//! The quick set leaves out, in bytecode and of core files, programs that look the same there as in native code that runs
-//! (see [`is_telling`]); and, at major collections, of which each run has dozens, programs on which a collection has no
-//! other effect than on a list.
+//! The quick set omits, for bytecode and core files, programs that look the same as in running native code
+//! (see [`is_telling`]); and at major collections, of which each run has dozens, programs on which a
+//! collection has no other effect than on a list.
 
 use std::fs;
 use std::io::Write;
@@ -15,8 +15,8 @@ use crate::heaps::{Heap, heaps_of, snapshot};
 use crate::programs::{Kind, Live, Waiting, each, is_telling, until};
 use crate::runs::signal;
 
-/// Whether a snapshot is what the program said. OCaml 5 counts two words more for each large block, the header
-/// that its allocator puts before it.
+/// Checks that a snapshot equals what the program announced. OCaml 5 counts two more words for each large
+/// block, the header that its allocator adds.
 pub fn check(kind: Kind, live: Live, path: &Path) -> Result<(), String> {
     let heap = Heap::read(path)?;
     let extra = if kind.is_of_5() { 2 * heap.large_blocks } else { 0 };
@@ -40,7 +40,7 @@ fn by_signal(kind: Kind, name: &str) -> Result<(), String> {
     let mut program = Waiting::recorded(&kind.program(name), &options, &output)?;
     signal("USR2", &program.process.to_string());
     if name == "heap_domains" {
-        // Several domains that all wait: it is taken when one of them goes on.
+        // Several domains that all wait: the snapshot is taken when one of them continues.
         program.tell("\n");
     }
     let first = folder.path().join("run.1.heap");
@@ -61,8 +61,8 @@ fn at_exit(kind: Kind, name: &str) -> Result<(), String> {
     check(kind, live, &first).map_err(|reason| format!("{reason}\n{said}"))
 }
 
-/// The programs that the quick set collects: those with what a collection clears, calls, moves or scans by itself, and a
-/// plain one.
+/// The programs that the quick set collects: those with something that a collection clears, calls, moves or
+/// scans specially, and a plain one.
 const COLLECTED: [&str; 8] = [
     "heap_lists",
     "heap_bigarrays",
@@ -74,10 +74,10 @@ const COLLECTED: [&str; 8] = [
     "heap_domains",
 ];
 
-/// In bytecode, stacks are what a collection sees otherwise than in native code.
+/// For a collection, bytecode differs from native code in its stacks.
 const COLLECTED_IN_BYTECODE: [&str; 2] = ["heap_stack", "heap_threads"];
 
-/// Beside a trace, at major collections.
+/// With a trace, at major collections.
 fn at_major_collections(kind: Kind, name: &str) -> Result<(), String> {
     let is_bytecode = matches!(kind, Kind::Bytecode4 | Kind::Bytecode5);
     let quick = if is_bytecode { &COLLECTED_IN_BYTECODE[..] } else { &COLLECTED };
@@ -96,8 +96,8 @@ fn at_major_collections(kind: Kind, name: &str) -> Result<(), String> {
     }
     let live = program.live;
     let said = program.end()?;
-    // Those behind what was there when the program was told to collect again, and was idle: there were twelve
-    // collections then.
+    // Snapshots after the ones that existed when the idle program was told to collect again: then it made
+    // twelve collections.
     let heaps = heaps_of(&output);
     match heaps.last() {
         Some((number, last)) if *number > before + 2 => check(kind, live, last),
@@ -149,14 +149,14 @@ fn of_a_core(kind: Kind, core: &Path, executable: &Path, live: Live) -> Result<(
     check(kind, live, &path)
 }
 
-/// Whether the kernel writes cores into the folder that a program is in.
+/// Whether the kernel writes core files into the program's directory.
 fn kernel_writes_cores() -> bool {
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     let pattern = pattern.trim_end();
     let is_plain = pattern == "core" || pattern == "core.%p";
     if !is_plain {
         let what = format!("NOT TESTED: cores of the kernel: they go to {pattern:?} here\n");
-        // Past the test's own capture, so that nobody thinks that it ran.
+        // Bypasses the test's output capture, so that nobody thinks that it ran.
         std::io::stderr().write_all(what.as_bytes()).ok();
     }
     is_plain
@@ -173,14 +173,14 @@ fn of_a_core_of_the_kernel(kind: Kind, name: &str) -> Result<(), String> {
     let program = Waiting::start(shell.current_dir(folder.path()))?;
     let (live, executable) = (program.live, program.executable());
     signal("ABRT", &program.process.to_string());
-    // Its end is the signal.
+    // It ends by the signal.
     program.end().expect_err("it was to be killed");
     let cores = fs::read_dir(folder.path()).expect("the folder").flatten();
     let core = cores.map(|entry| entry.path()).next().ok_or("there is no core")?;
     of_a_core(kind, &core, &executable, live)
 }
 
-/// From inside and from outside; other ways differ in when they come, not in what they read.
+/// From inside and from outside; other ways differ in the moment, not in what they read.
 const QUICK_OF_BYTECODE5: [&str; 2] = ["exit_bytecode5", "attach_bytecode5"];
 
 macro_rules! table {

@@ -4,7 +4,7 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 
 use crate::runs::{Place, Run, difference};
 
-/// Runs a program plainly and with snapshots at all moments that need nobody.
+/// Runs a program plainly and with snapshots at all moments that need no outside request.
 fn compare(name: &str, arguments: &[&str], compiler: Compiler, variant: Variant) {
     let place = Place::new();
     let run = Run::new(program(name, compiler, variant), arguments);
@@ -27,7 +27,7 @@ fn compare(name: &str, arguments: &[&str], compiler: Compiler, variant: Variant)
 fn children_and_descriptors_are_its_own() {
     compare("heap_parent", &[], Compiler::OCaml4, Variant::Plain);
     compare("heap_parent", &[], Compiler::OCaml5, Variant::Plain);
-    // How a process is copied does not depend on who runs its code.
+    // Copying a process does not depend on the kind of code.
     if whole_table() {
         compare("heap_parent", &[], Compiler::OCaml4, Variant::Bytecode);
     }

@@ -1,4 +1,4 @@
-//! Other engines, as `cargo xtask consumers` gets them.
+//! Other engines, as installed by `cargo xtask consumers`.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What DuckDB says to queries. Tables are the Parquet files of a folder.
+/// DuckDB's answers to queries. Tables are the Parquet files of a folder.
 pub fn answers_of_duckdb(folder: &str, queries: &[String]) -> Vec<Value> {
     answers("duckdb", folder, queries)
 }
 
-/// What Spark says to queries about a store, with two workers.
+/// Spark's answers to queries about a store, with two workers.
 #[allow(dead_code, reason = "those of tables ask one engine only")]
 pub fn answers_of_spark(store: &str, queries: &[String]) -> Vec<Value> {
     answers("spark", store, queries)
@@ -22,7 +22,7 @@ fn answers(engine: &str, folder: &str, queries: &[String]) -> Vec<Value> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../consumers");
     let python = Path::new(&tools).join(format!("{engine}/bin/python"));
     let mut command = Command::new(&python);
-    // Workers of Spark are started with it, too.
+    // Spark's workers are started with it, too.
     command.env("PYSPARK_PYTHON", &python);
     command.arg(scripts.join(format!("{engine}_answers.py"))).arg(folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -1,5 +1,5 @@
-//! Types of bytecode: what modules hide is in environments of closures, what is being initialised is on the stack, and both are known as
-//! well as in native code.
+//! Types in bytecode: hidden parts of modules are in closure environments, and values under initialisation
+//! are on the stack. Both are known as well as in native code.
 
 use bactrian_fixtures::{BOTH, Compiler};
 use bactrian_types::Category;
@@ -26,7 +26,8 @@ let keep key t =
   log := (Hashtbl.length table, key) :: !log;
   Hashtbl.replace table key t
 ";
-/// Is still being initialised when the program ends. What it holds is on the stack, and in a function that waits for the rest of its arguments.
+/// Still under initialisation when the program ends. Its values are on the stack, and in a partially applied
+/// function.
 const MAIN: &str = "
 module Names = Map.Make (String)
 type job = { id : int; run : unit -> int }
@@ -49,7 +50,7 @@ fn program(compiler: Compiler) -> Program {
     Program::new(compiler, &sources)
 }
 
-/// The part of bytes whose types are known.
+/// The fraction of bytes with known types.
 fn share(found: &Found) -> f64 {
     let coverage = found.typing.coverage();
     coverage.typed_words() as f64 / coverage.words() as f64
@@ -69,7 +70,7 @@ fn as_much_is_typed_as_of_native_code() {
         assert!(share(&bytecode) > share(&native) - 0.02, "{}: {what}", share(&native));
         assert_eq!(coverage.conflicts, 0, "{:#?}", bytecode.typing.conflicts());
         assert_eq!(coverage.categories[Category::Sample as usize], (0, 0), "{what}");
-        // What only the store's functions know of, what only the stack does, and what only a function does that is kept.
+        // Values known only to the store's functions, only to the stack, and only to a retained function.
         let expected = [
             ("Store.t", 1000),
             ("Store.part", 5000),

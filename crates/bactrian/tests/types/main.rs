@@ -1,4 +1,4 @@
-//! Types of blocks of real programs, compared with what the programs themselves know, on both compilers.
+//! Types of blocks of real programs, compared with what the programs themselves know, with both compilers.
 
 mod bytecode;
 mod plugins;

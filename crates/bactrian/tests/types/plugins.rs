@@ -1,4 +1,4 @@
-//! Types of natdynlink plugins, whose `.cmt` files are where the plugin is, and not where the program is.
+//! Types of natdynlink plugins, whose `.cmt` files are beside the plugin, not beside the program.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ let () =
   done
 ";
 
-/// With a folder before those of PATH, so that the compiler there is found.
+/// PATH with a directory in front, so that the compiler there is found.
 fn path_with(folder: Option<&Path>) -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = folder.map(Path::to_owned).into_iter().chain(env::split_paths(&path));
@@ -43,9 +43,9 @@ fn types_of_plugins_are_found_where_they_were_loaded_from() {
             let mut command = Command::new(&ocamlopt);
             run(command.args(["-g", "-bin-annot"]).args(arguments.split(' ')).current_dir(place));
         };
-        // With all that the plugin may need of the standard library.
+        // With everything that the plugin may need of the standard library.
         compile(&host, "host.ml", HOST, "-linkall -I +dynlink dynlink.cmxa host.ml -o host");
-        // After the program, as plugins are.
+        // After the program, as with real plugins.
         compile(&plugins, "plug.ml", PLUGIN, "-shared plug.ml -o plug.cmxs");
         let bactrian = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
@@ -67,7 +67,7 @@ fn types_of_plugins_are_found_where_they_were_loaded_from() {
         };
         assert_eq!(blocks("Plug.entry"), 1000.0, "{what} {:#}", answer["result"]["coverage"]);
         assert_eq!(blocks("(int, Plug.entry) Hashtbl.t"), 1.0, "{what}");
-        // Dynlink itself has no .cmt files, so this is not all.
+        // Dynlink itself has no .cmt files, so types are incomplete.
         let coverage = &answer["result"]["coverage"];
         assert!(!coverage.to_string().contains("Plug"), "{what} {coverage:#}");
     }

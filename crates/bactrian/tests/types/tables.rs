@@ -1,4 +1,4 @@
-//! `bactrian types`: what is made of files that are there, and what is said of others.
+//! `bactrian types`: tables made from available files, and messages about others.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ fn bactrian(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(folder).output().expect("it starts")
 }
 
-/// Its exit status and what it complained of.
+/// The exit status and the error message.
 fn refused(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = bactrian(folder, arguments);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

@@ -1,5 +1,5 @@
-//! What is not known is told, never guessed: programs whose `.cmt` files are of another build or not there, that have lost their
-//! symbols, are bytecode or packed, or tell lies about types.
+//! Unknown types are reported, never guessed: programs whose `.cmt` files are stale or missing, that were
+//! stripped, are bytecode or packed, or that cast values to wrong types.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use bactrian_snapshot::Snapshot;
 use bactrian_types::{Table, Typing, UnitFate};
 use tempfile::TempDir;
 
-/// So that files that are written one after the other have different times.
+/// Gives consecutively written files different modification times.
 const MOMENT: Duration = Duration::from_millis(30);
 
-/// A store that hides what it holds, and who uses it.
+/// A store that hides its contents, and its user.
 const INTERFACE: &str = "
 type t
 val make : int -> t
@@ -26,7 +26,7 @@ let table : t list ref = ref []
 let make age = let it = { name = string_of_int age; age } in table := it :: !table; it
 let size () = List.length !table
 ";
-/// The same for others, but records look like something else.
+/// The same interface, but records have another layout.
 const CHANGED: &str = "
 type t = { name : string; pair : int * int }
 let pairs : (int * int) list ref = ref []
@@ -39,17 +39,17 @@ let kept = List.init 1000 (fun number -> { first = Store.make number; number })
 let () = print_int (Store.size ()); ignore (Sys.opaque_identity kept)
 ";
 
-/// A program in a folder of its own.
+/// A program in its own directory.
 pub struct Program {
     compiler: Compiler,
     folder: TempDir,
 }
 
-/// What was found of it.
+/// The types found in its heap.
 pub struct Found {
     pub table: Table,
     pub typing: Typing,
-    /// How many blocks there are of each type.
+    /// The number of blocks of each type.
     pub types: BTreeMap<String, usize>,
 }
 
@@ -91,7 +91,7 @@ impl Program {
         self.run(command.args(["-g", "-bin-annot"]).args(arguments.split(' ')));
     }
 
-    /// Runs it, makes a table of what is in the folder, and looks at the heap.
+    /// Runs it, makes a table from the directory, and infers the types of its heap.
     pub fn found(&self) -> Found {
         let bactrian = || Command::new(env!("CARGO_BIN_EXE_bactrian"));
         let record = "record --snapshots exit --no-trace -o p.ctf -- ./program";
@@ -130,7 +130,7 @@ impl Found {
     }
 }
 
-/// What the user of the store knows, and nothing of what the store hides.
+/// Checks that the user's types are known, and nothing that the store hides.
 fn knows_the_user_only(what: &str, found: &Found) {
     assert_eq!(found.fate("Main"), Some(UnitFate::Whole), "{what}");
     assert_eq!(found.blocks("Main.kept"), 1000, "{what}: {:?}", found.types);
@@ -150,7 +150,7 @@ fn a_stale_cmt_is_not_believed() {
         assert_eq!(found.blocks("Store.t list"), 1000, "{what}: {:?}", found.types);
         assert_eq!(found.table.failures, [], "{what}");
 
-        // The .cmt alone is new, as after ocamlc or dune build @check.
+        // Only the .cmt is new, as after ocamlc or dune build @check.
         program.write("store.ml", CHANGED);
         program.bytecode("-c store.ml");
         let found = program.found();
@@ -162,7 +162,7 @@ fn a_stale_cmt_is_not_believed() {
         let reason = &*failure.expect("it is told").reason;
         assert!(reason.ends_with("changed after store.cmx was made"), "{what}: {reason}");
 
-        // Both are, and the program was not linked again.
+        // Both are new, but the program was not linked again.
         program.native("-c store.ml");
         let found = program.found();
         knows_the_user_only(&what, &found);
@@ -203,7 +203,7 @@ fn a_stripped_program_keeps_its_digests() {
         assert_eq!(found.fate("Store"), Some(UnitFate::Whole), "{what}");
         assert_eq!(found.blocks("Store.t"), 1000, "{what}: {:?}", found.types);
         assert_eq!(found.blocks("Main.kept"), 1000, "{what}: {:?}", found.types);
-        // They are data of the program, and stay when its symbols go; so that a stale .cmt is told here, too.
+        // Digests are data of the program and survive stripping, so a stale .cmt is detected here, too.
         program.write("store.ml", CHANGED);
         program.native("-c store.ml");
         let found = program.found();
@@ -239,7 +239,8 @@ fn a_stale_cmt_of_bytecode_is_not_believed() {
         let program = Program::new(compiler, &sources);
         program.bytecode("-custom store.mli store.ml main.ml -o program");
         std::thread::sleep(MOMENT);
-        // For others it is the same. Digests of bytecode are those of interfaces, but names and numbers of variables are others.
+        // The interface is the same. Bytecode digests cover only interfaces, but the names and numbers of
+        // variables differ.
         program.write("store.ml", CHANGED);
         program.bytecode("-c store.ml");
         let found = program.found();
@@ -273,7 +274,7 @@ fn exceptions_of_the_language_are_known() {
         let found = program.found();
         let what = format!("{compiler:?} {is_bytecode} {:?}", found.types);
         assert!(found.blocks("exn") >= 300, "{what}");
-        // Those of Match_failure have a tuple in them.
+        // Match_failure contains a tuple.
         assert!(found.blocks("string * int * int") >= 100, "{what}");
         assert_eq!(found.typing.coverage().conflicts, 0, "{what}");
     }
@@ -298,7 +299,8 @@ fn what_was_read_at_a_wrong_type_is_a_conflict() {
         let what = format!("{compiler:?} {:?} {:#?}", found.types, found.typing.conflicts());
         assert_eq!(found.blocks("Read.point"), 1000, "{what}");
         assert_eq!(found.blocks("Read.point list"), 1000, "{what}");
-        // A record of two words may be what it is said to be, but not a float and a string what is said to be in it.
+        // A record of two words may have the claimed type, but a float and a string cannot have the claimed
+        // field types.
         assert_eq!(found.blocks("int list"), 0, "{what}");
         assert_eq!(found.blocks("(int * int) array"), 0, "{what}");
         assert_eq!(found.typing.coverage().conflicts, 1000, "{what}");

@@ -1,4 +1,5 @@
-//! `programs/types_truth.ml` writes down the type of each block that it makes; what is inferred must agree, block by block.
+//! `programs/types_truth.ml` writes down the type of each block that it creates; inferred types must agree,
+//! block by block.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,21 +21,22 @@ pub fn bactrian() -> Command {
     Command::new(env!("CARGO_BIN_EXE_bactrian"))
 }
 
-/// A folder of a program of `programs/` with its `.cmt` file.
+/// A directory with a program of `programs/` and its `.cmt` file.
 pub fn annotated(name: &str, compiler: Compiler) -> PathBuf {
     let recipe = Recipe::new(format!("{name}-{compiler:?}-annotated"));
     let arguments = format!("-g -bin-annot {name}.ml -o {name}");
     recipe.source(&format!("{name}.ml")).step(compiler.ocamlopt(), &arguments).build()
 }
 
-/// The same as bytecode.
+/// Likewise, as bytecode.
 fn annotated_bytecode(name: &str, compiler: Compiler) -> PathBuf {
     let recipe = Recipe::new(format!("{name}-{compiler:?}-annotated-bytecode"));
     let arguments = format!("-g -bin-annot -custom {name}.ml -o {name}");
     recipe.source(&format!("{name}.ml")).step(compiler.ocamlc(), &arguments).build()
 }
 
-/// Runs it in a folder, with samples at a rate or none; what it said of its blocks, and what was found.
+/// Runs the program in a directory, with samples at a rate or without. Returns what it wrote about its
+/// blocks, and the snapshot.
 fn observed(folder: &Path, program: &Path, rate: Option<&str>) -> (Vec<(u64, String)>, Snapshot) {
     let name = rate.unwrap_or("none");
     let (told, output) = (format!("{name}.truth"), format!("{name}.ctf"));
@@ -93,7 +95,7 @@ fn check(what: &str, truth: &[(u64, String)], snapshot: &Snapshot, typing: &Typi
         };
         let &block = blocks.get(address).expect("it is alive");
         let class = typing.class(typing.class_of(block)).expect("it has a class");
-        // What headers do not tell apart, and nobody says.
+        // Headers do not distinguish these, and nothing else does.
         let is_right = name.split('\t').any(|name| class.name == name)
             || class.name == "string or bytes" && name == "string";
         if class.is_type && !is_right {

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::truth::{annotated, bactrian, run};
 
-/// A folder with a snapshot of the program at its end, `run.1.heap`, and its table, `values.types`.
+/// A directory with a snapshot at the program's exit, `run.1.heap`, and its type table, `values.types`.
 fn folder(compiler: Compiler) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let built = annotated("heap_values", compiler);
@@ -19,7 +19,7 @@ fn folder(compiler: Compiler) -> TempDir {
     folder
 }
 
-/// What a verb tells, as JSON.
+/// The answer of a verb, as JSON.
 fn ask(folder: &TempDir, verb: &str, arguments: &[&str]) -> Value {
     let mut command = bactrian();
     command.args(["heap", verb, "run.1.heap"]).args(arguments);
@@ -31,7 +31,7 @@ fn ask(folder: &TempDir, verb: &str, arguments: &[&str]) -> Value {
     whole["result"].take()
 }
 
-/// The row of a table whose name is this.
+/// The row of a table with this name.
 fn row<'a>(answer: &'a Value, name: &str) -> &'a Value {
     let rows = answer["rows"].as_array().expect("rows");
     let found = rows.iter().find(|row| row["name"] == name);
@@ -49,7 +49,7 @@ fn types_and_their_coverage() {
         let typed = types["coverage"]["typed"].as_f64().expect("a share");
         assert!(typed > 0.95, "{compiler:?}: {}", types["coverage"]);
         assert_eq!(types["coverage"]["conflicts"], 0, "{compiler:?}");
-        // From the index, and without it.
+        // With the index, and without it.
         assert_eq!(ask(&folder, "types", &["-n", "0"]), types, "{compiler:?}");
         assert_eq!(ask(&folder, "types", &["-n", "0", "--no-index"]), types, "{compiler:?}");
         let left = ask(&folder, "types", &["--conflicts"]);
@@ -133,7 +133,7 @@ fn fields_tell_what_is_held_through_them() {
         assert_eq!(Some(held + own), fields["retained"].as_u64(), "{compiler:?}: {answer}");
         let names: Vec<_> = rows.iter().filter_map(|row| row["field"].as_str()).collect();
         assert_eq!(names, ["radius", "name", "1", "0"], "{compiler:?}");
-        // Names of people are keys of the table and of the map, too.
+        // Names of people are also keys of the table and of the map.
         let answer = ask(&folder, "fields", &["Heap_values.person"]);
         let rows = answer["fields"]["rows"].as_array().expect("rows");
         let name = rows.iter().find(|row| row["field"] == "name").expect("it is there");

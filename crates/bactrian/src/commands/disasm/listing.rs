@@ -1,4 +1,4 @@
-//! Listings: by instruction with the source between, or by source with instructions between.
+//! Listings: in code order with source lines in between, or in source order with instructions in between.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,12 +13,12 @@ use crate::output::{BAD, Console, FAINT, HEADING, show_number, show_share, visib
 
 /// Width of instruction numbers.
 const NUMBER: usize = 8;
-/// Width of words.
+/// Width of word counts.
 const WORDS: usize = 12;
 /// Width of shares.
 const SHARE: usize = 9;
 
-/// The listing in the order of the code.
+/// Prints the listing in code order.
 pub fn print(view: &mut View<'_>, console: &mut Console) -> Result<(), Failure> {
     print_head(view, console)?;
     for function in view.functions.clone() {
@@ -110,7 +110,7 @@ fn print_instruction(
     Ok(())
 }
 
-/// Words, their share and whether that is much.
+/// Writes the words and their share, highlighted if large.
 fn write_margin(
     profile: &Profile,
     words: Option<f64>,
@@ -128,14 +128,14 @@ fn write_margin(
     Ok(())
 }
 
-/// The instructions of a file's lines, and a place in its code.
+/// The instructions of a file by line, and one position in its code.
 #[derive(Default)]
 struct File<'a> {
     lines: BTreeMap<u32, Vec<Instruction<'a>>>,
     at: Pc,
 }
 
-/// The listing in the order of source files.
+/// Prints the listing in source order.
 pub fn print_sources(view: &mut View<'_>, console: &mut Console) -> Result<(), Failure> {
     print_head(view, console)?;
     let program = view.program;
@@ -169,7 +169,7 @@ fn print_file(
     console: &mut Console,
 ) -> Result<(), Failure> {
     let unit = view.program.debug.as_ref().and_then(|debug| debug.unit_at(file.at));
-    // Of a file that is shown in part, what stands around what is shown.
+    // For a file that is shown in part, the context of the shown lines.
     let is_whole = view.functions.len() == view.program.functions.len();
     let source = view.sources.lines(name, unit).map(<[String]>::to_vec);
     let margin = if view.profile.is_some() { WORDS + SHARE + 2 } else { 0 };
@@ -195,7 +195,7 @@ fn print_file(
         writeln!(console.out(), "{}", line.trim_end())?;
         for instruction in instructions {
             let words = view.profile.as_ref().map(|profile| profile.words(instruction.at));
-            // Beside a profile, only what counts.
+            // With a profile, only instructions that allocate.
             if words == Some(None) {
                 continue;
             }
@@ -213,7 +213,7 @@ fn print_file(
     Ok(())
 }
 
-/// Everything as data.
+/// The complete listing as JSON.
 pub fn as_json(view: &View<'_>) -> Value {
     let functions = view.functions.iter().map(|function| {
         let instructions = view.program.within(function.start, function.end);

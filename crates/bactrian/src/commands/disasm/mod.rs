@@ -1,4 +1,4 @@
-//! `bactrian disasm`: the instructions of a bytecode program, beside its source and what they allocate.
+//! `bactrian disasm`: the instructions of a bytecode program, with source lines and allocations.
 
 mod listing;
 mod profile;
@@ -58,7 +58,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What is shown: a program, the functions asked for, and what is known beside them.
+/// What is shown: a program, the requested functions, and what is known about them.
 struct View<'a> {
     program: &'a Program<'a>,
     functions: Vec<&'a Function<'a>>,
@@ -95,7 +95,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// The file that is meant: one that is there, whether it may be run or not, or a program in PATH.
+/// Finds the program: an existing file, executable or not, or a program in PATH.
 fn locate(program: &OsString) -> Result<PathBuf, Failure> {
     if Path::new(program).is_file() {
         return Ok(program.into());
@@ -133,7 +133,7 @@ fn wanted<'a>(
     Ok(all.filter(is_wanted).collect())
 }
 
-/// What a program is, in a line of JSON.
+/// A summary of the program as JSON.
 fn describe(program: &Program<'_>) -> Value {
     json!({
         "version": program.version.to_string(),

@@ -1,4 +1,4 @@
-//! Source files, found where they may be.
+//! Finds source files.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::bytecode::DebugUnit;
 
-/// Debug information is not to be trusted with which files are read, so what is longer is no source.
+/// Debug information decides which files are read and is not trusted, so longer files are not accepted as
+/// sources.
 const LONGEST: u64 = 16 << 20;
 
-/// The lines of source files, each looked for once.
+/// The lines of source files, with each file searched for once.
 #[derive(Debug)]
 pub struct Sources {
     folders: Vec<PathBuf>,
@@ -17,7 +18,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Sources of the program at `path`, looked for in these folders, the current one and the program's own.
+    /// Sources of the program at `path`, searched for in these directories, the current one and the
+    /// program's.
     pub fn new(path: &Path, folders: &[PathBuf]) -> Sources {
         let mut folders = folders.to_vec();
         folders.push(PathBuf::new());
@@ -25,7 +27,8 @@ impl Sources {
         Sources { folders, known: HashMap::new() }
     }
 
-    /// The lines of a file, if it is found. The compiler also says where it looked for a module's files.
+    /// The lines of a file, if it is found. The compiler also recorded where it searched for a module's
+    /// files.
     pub fn lines(&mut self, file: &str, unit: Option<&DebugUnit<'_>>) -> Option<&[String]> {
         if !self.known.contains_key(file) {
             let lines = self.find(file, unit);
@@ -34,7 +37,7 @@ impl Sources {
         self.known.get(file)?.as_deref()
     }
 
-    /// One line of it, from 1.
+    /// A line of the file, counted from 1.
     pub fn line(&mut self, file: &str, line: u32, unit: Option<&DebugUnit<'_>>) -> Option<&str> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         self.lines(file, unit)?.get(index).map(String::as_str)
@@ -42,7 +45,7 @@ impl Sources {
 
     fn find(&self, file: &str, unit: Option<&DebugUnit<'_>>) -> Option<Vec<String>> {
         let told = unit.map_or(&[][..], |unit| &unit.folders).iter().map(|told| Path::new(&**told));
-        // Relative ones were relative to where the compiler ran, which is nowhere here.
+        // Relative paths were relative to the compiler's working directory, which is unknown here.
         let told = told.filter(|folder| folder.is_absolute());
         let folders = self.folders.iter().map(PathBuf::as_path).chain(told);
         folders.map(|folder| folder.join(file)).find_map(|path| read(&path))

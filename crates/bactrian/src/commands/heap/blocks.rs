@@ -1,4 +1,4 @@
-//! `bactrian heap blocks`: the blocks of a type, one by one or by the value of a field.
+//! `bactrian heap blocks`: the blocks of a type, one by one or grouped by the value of a field.
 
 use std::io::Write;
 

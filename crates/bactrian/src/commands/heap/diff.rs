@@ -1,4 +1,4 @@
-//! `bactrian heap diff`: what changed from snapshot to snapshot.
+//! `bactrian heap diff`: changes from snapshot to snapshot.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The arguments of `bactrian diff` on two snapshots.
+    /// The arguments of `bactrian diff` with two snapshots.
     pub fn of_two(files: Vec<PathBuf>, strict: bool, rows: &Rows, json: bool) -> Args {
         let heaps =
             HeapsArg { files, strict, types: TypesArg::default(), index: IndexArg::default() };

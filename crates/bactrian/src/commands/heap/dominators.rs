@@ -1,4 +1,4 @@
-//! `bactrian heap dominators`: what would be free without whom.
+//! `bactrian heap dominators`: what would be freed without a block or a class.
 
 use std::io::Write;
 
@@ -49,7 +49,7 @@ fn print(answer: &DominatorTree, min_share: f64, console: &mut Console) -> Resul
         ("blocks", Align::Right),
         ("", Align::Left),
     ]);
-    // What is left out is told where it would have been.
+    // Omissions are shown where the rows would have been.
     let mut printing = Printing { table, least: min_share * answer.total as f64 };
     printing.rows(&answer.rows, answer.left_out, "");
     Ok(printing.table.print(console)?)
@@ -57,12 +57,12 @@ fn print(answer: &DominatorTree, min_share: f64, console: &mut Console) -> Resul
 
 struct Printing {
     table: Table,
-    /// What is left out is told from so many bytes on.
+    /// Omissions of at least this many bytes are shown.
     least: f64,
 }
 
 impl Printing {
-    /// Rows of one level with those below; the answer bounds how many levels there are.
+    /// Prints the rows of a level with those below; the answer limits the depth.
     fn rows(&mut self, all: &[DominatorRow], left_out: DominatorsLeftOut, indent: &str) {
         let tells_rest = left_out.rows > 0 && left_out.retained as f64 >= self.least;
         let lines = all.len() + usize::from(tells_rest);

@@ -1,4 +1,4 @@
-//! `bactrian heap duplicates`: what is there more than once, and what sharing it would save.
+//! `bactrian heap duplicates`: duplicate structures, and what sharing them would save.
 
 use std::io::Write;
 

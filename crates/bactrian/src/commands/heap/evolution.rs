@@ -1,4 +1,4 @@
-//! `bactrian heap evolution`: what types, modules, functions or places have in each snapshot.
+//! `bactrian heap evolution`: the size of types, modules, functions or sites in each snapshot.
 
 use std::io::Write;
 
@@ -74,10 +74,10 @@ fn print(answer: &Evolution, unit: SizeUnit, console: &mut Console) -> Result<()
     }
 }
 
-/// So many bars at most; of more snapshots, the largest of several is shown.
+/// The most bars; with more snapshots, a bar shows the maximum of several.
 const MOST_BARS: usize = 40;
 
-/// A small picture of sizes, each as a share of the largest.
+/// A sparkline of sizes, relative to the largest.
 fn bars(sizes: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let largest = sizes.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! `bactrian heap export`: a heap for another tool.
+//! `bactrian heap export`: a heap in another tool's format.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -51,12 +51,12 @@ pub struct Args {
 const MIN_SHARE: f64 = 0.01;
 const DEPTH: u32 = 100;
 
-/// What a heap is written as.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapTarget {
     /// One file.
     File(HeapFormat),
-    /// A folder of tables.
+    /// A directory of tables.
     Parquet,
 }
 
@@ -77,7 +77,7 @@ fn formats() -> impl TypedValueParser<Value = HeapTarget> {
 }
 
 impl Args {
-    /// What `bactrian export` asks of a heap.
+    /// The arguments for `bactrian export` of a heap.
     pub fn of(file: PathBuf, strict: bool, to: HeapTarget, output: Option<PathBuf>) -> Args {
         let heap = HeapArg { file, strict, types: TypesArg::default(), index: IndexArg::default() };
         Args { heap, to, output, min_share: MIN_SHARE, depth: DEPTH, blocks: false }

@@ -1,4 +1,4 @@
-//! `bactrian heap fields`: what is held through each field of a type.
+//! `bactrian heap fields`: what is retained through each field of a type.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `bactrian heap finalisers`: those that can never run.
+//! `bactrian heap finalisers`: finalisers that can never run.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `bactrian heap graph`: a heap in one picture, or what is around a block.
+//! `bactrian heap graph`: a picture of a heap, or of the neighbourhood of a block.
 
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     asked.finish(console)
 }
 
-/// Writes an answer in the format that is wanted; `what` is said of a file.
+/// Writes an answer in the requested format; `what` is printed about the file.
 fn write(
     args: &Args,
     asked: &Asked<GraphAnswer>,

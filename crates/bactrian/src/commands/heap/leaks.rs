@@ -1,4 +1,4 @@
-//! `bactrian heap leaks`: what came in one round and is still there after the next.
+//! `bactrian heap leaks`: what appeared in one round and still exists after the next.
 
 use std::io::Write;
 

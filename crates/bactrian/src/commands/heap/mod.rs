@@ -1,4 +1,4 @@
-//! `bactrian heap`: who holds the memory of a heap snapshot. One file per verb, each thin: open, ask, show.
+//! `bactrian heap`: who holds the memory of a heap snapshot. One small file per verb: open, ask, show.
 
 mod blocks;
 mod classes;
@@ -108,7 +108,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
 }
 
-/// What is said to who asks for types without a table.
+/// The error for questions about types without a type table.
 pub fn no_types() -> Failure {
     Failure::Usage(NO_TABLE.to_owned())
 }

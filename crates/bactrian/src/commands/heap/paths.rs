@@ -67,7 +67,7 @@ fn print_paths(answer: &Paths, all: usize, console: &mut Console) -> Result<(), 
     Ok(())
 }
 
-/// Steps of a path, one in a line.
+/// Prints the steps of a path, one per line.
 pub fn print_steps(steps: &[PathStep], console: &mut Console) -> Result<(), Failure> {
     let width = steps.iter().map(|step| step.step.chars().count()).max().unwrap_or(0);
     for PathStep { node, step, what, site, times } in steps {
@@ -103,7 +103,7 @@ fn print_tree(answer: &ClassPaths, min_share: f64, console: &mut Console) -> Res
     answer.members.as_ref().map_or(Ok(()), |members| print_members(members, console))
 }
 
-/// The blocks of one row.
+/// Prints the blocks of one row.
 fn print_members(members: &ShapeMembers, console: &mut Console) -> Result<(), Failure> {
     let blocks = show_number(members.count, "block");
     writeln!(console.out(), "\n{HEADING}One row{HEADING:#} stands for {blocks}")?;
@@ -119,13 +119,13 @@ fn print_members(members: &ShapeMembers, console: &mut Console) -> Result<(), Fa
 
 struct Printing {
     table: Table,
-    /// Bytes of the class, and from how many on it is told that something is left out.
+    /// The bytes of the class, and the number of bytes from which omissions are shown.
     all: f64,
     least: f64,
 }
 
 impl Printing {
-    /// Rows of one level with those below; the answer bounds how many levels there are.
+    /// Prints the rows of a level with those below; the answer limits the depth.
     fn rows(&mut self, rows: &[ShapeRow], left_out: ShapesLeftOut, indent: &str) {
         let tells_rest = left_out.rows > 0 && left_out.bytes as f64 >= self.least;
         let lines = rows.len() + usize::from(tells_rest);
@@ -133,7 +133,7 @@ impl Printing {
             let (mark, below) = tree_marks(at, lines);
             let step = if row.step.is_empty() { String::new() } else { format!("{}: ", row.step) };
             let repeats = if row.repeats { ", and so on" } else { "" };
-            // One of them, by which `--members` asks for all.
+            // An example of them, with which `--members` lists all.
             let many = match row.nodes {
                 0 | 1 => String::new(),
                 nodes => format!(" ({}, such as @{})", show_count(nodes as f64), row.node),

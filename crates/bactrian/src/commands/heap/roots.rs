@@ -47,7 +47,7 @@ fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure
         numbers.iter().flat_map(|&name| [(name, Align::Right), (SHARE, Align::Right)]).collect();
     headings.push(("root", Align::Left));
     let mut table = Table::new(&headings);
-    // Rows that are still to be told, the next one last, with their levels.
+    // Rows that are still to be printed, the next one last, with their levels.
     let mut waiting: Vec<(usize, Line<'_>)> = vec![(0, Line::Row(all))];
     while let Some((level, line)) = waiting.pop() {
         let indent = "  ".repeat(level);
@@ -92,7 +92,7 @@ fn print(answer: &Roots, depth: u8, console: &mut Console) -> Result<(), Failure
 
 enum Line<'a> {
     Row(&'a RootRow),
-    /// What is left out below a row.
+    /// What is omitted below a row.
     Rest(&'a RootRow),
 }
 

@@ -48,7 +48,7 @@ fn print(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
     print_process(answer, console)
 }
 
-/// The stacks of fibers, if there are any.
+/// The fiber stacks, if there are any.
 fn fibers(answer: &Summary) -> Option<FiberStacks> {
     answer.fiber_stacks.filter(|stacks| stacks.all.stacks > 0)
 }
@@ -140,7 +140,7 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sizes of which so much is free are told.
+/// The most size classes listed by free memory.
 const TOLD_SIZES: usize = 8;
 
 fn print_sizes(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
@@ -177,7 +177,7 @@ fn print_collector(answer: &Summary, console: &mut Console) -> Result<(), Failur
     Ok(table.print_apart(console)?)
 }
 
-/// As `Gc.stat` prints it: whole numbers in full.
+/// As `Gc.stat` prints it: integers in full.
 fn show_exact(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.3}") }
 }

@@ -1,4 +1,4 @@
-//! `bactrian heap suspects`: what is likely wrong.
+//! `bactrian heap suspects`: what is probably wrong.
 
 use std::io::Write;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn print(number: u32, suspect: &Suspect, file: &str, console: &mut Console) -> R
         Severity::Possible => (HEADING, "possible"),
     };
     let size = show_bytes(suspect.bytes as f64);
-    // What is outside the heap may be more than it.
+    // Memory outside the heap may exceed the heap.
     let share = match suspect.share {
         share if share <= 1.0 => format!(" ({})", show_share(share)),
         _ => String::new(),
@@ -73,7 +73,7 @@ fn print(number: u32, suspect: &Suspect, file: &str, console: &mut Console) -> R
     Ok(writeln!(console.out(), "   {FAINT}{}{FAINT:#}", visible(&next.to_string()))?)
 }
 
-/// A text in lines of so many characters, or a little more where a word is longer.
+/// Wraps a text at this width; a longer word makes a longer line.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! `bactrian heap what-if`: what would be free without some references.
+//! `bactrian heap what-if`: what would be freed without some references.
 
 use std::io::Write;
 

@@ -17,11 +17,11 @@ use crate::live::source::Target;
 use crate::live::{Session, headless, metrics};
 use crate::output::Console;
 
-/// What is asked for is looked at so often where there is no view, and told to Prometheus.
+/// How often conditions are checked and numbers are published where there is no view.
 const EVERY: Duration = Duration::from_millis(100);
 const PUBLISH_EVERY: Duration = Duration::from_millis(500);
 
-/// Watches them until the user leaves, the time is over, or those that were named have ended.
+/// Observes programs until the user quits, the time is over, or all named programs have ended.
 pub fn run(
     args: &Args,
     how: HowToWatch<'_>,
@@ -47,7 +47,7 @@ pub fn run(
             Some(metrics)
         }
     };
-    // What serves for long keeps what it has seen no longer than a view does.
+    // A long-running server forgets ended programs, as a view does.
     let forgets = !is_headless || (args.metrics.is_some() && !args.json);
     let mut end = None;
     let mut group = match args.command.split_first() {
@@ -77,7 +77,7 @@ pub fn run(
     drop(group);
     let (end, pid) = end.unzip();
     match shown {
-        // What cannot be shown any more is no reason to leave the program, whose status is ours.
+        // If the numbers can no longer be shown, still wait for the program, because its exit status is ours.
         Err(error) if end.is_some() => console.complain(&error.to_string()),
         shown => shown?,
     }
@@ -138,7 +138,7 @@ impl Programs for Watched<'_, '_> {
     }
 }
 
-/// Until the time is over, those that were named have ended, or a signal comes.
+/// Waits until the time is over, all named programs have ended, or a signal comes.
 fn wait(args: &Args, watched: &mut Watched<'_, '_>) {
     let (interrupted, begin) = (interrupts(), Instant::now());
     loop {

@@ -1,4 +1,4 @@
-//! A program that speaks for itself.
+//! A program that reports its own numbers.
 
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -9,10 +9,10 @@ use bactrian_live::{Event, ObserverId, names};
 
 use crate::live::{Message, Status, Wish};
 
-/// Passes on what a program says, and wishes to it.
+/// Forwards what a program sends, and requests to it.
 ///
-/// Where the same program is looked at from outside too, `is_beside` leaves out what is known from there: its state, and
-/// the numbers of its runtime.
+/// If the same program is also observed from outside, `is_beside` omits what is known from there: its state,
+/// and the numbers of its runtime.
 pub fn connect(
     (mut client, incoming): (Client, Receiver<Incoming>),
     is_beside: bool,
@@ -46,7 +46,7 @@ fn is_known_outside(event: &Event, outside: &mut HashSet<ObserverId>) -> bool {
             true
         }
         Event::Update(id, _) => outside.contains(id),
-        // From outside the same run has another name.
+        // From outside, the same run is named differently.
         Event::Hello(_) | Event::End(_) => true,
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Where numbers come from. Each source is a thread that fills the channel of a [`Session`](super::Session).
+//! Sources of numbers. Each source is a thread that fills the channel of a [`Session`](super::Session).
 
 mod connected;
 mod outside;

@@ -1,14 +1,14 @@
-//! Numbers from outside, as observers: what each is called, and where it is among the numbers.
+//! Numbers measured from outside, as observers: their names, and where to find them.
 
 use bactrian_capture::live::counters::Collector;
 use bactrian_capture::live::memory::MemoryUse;
 use bactrian_capture::live::{Known, Numbers};
 use bactrian_live::{Declaration, Event, Kind, ObserverId, Unit, Value, names};
 
-/// They have numbers that no program reaches for its own.
+/// Ids beyond those that any program uses for its own observers.
 const FIRST: u32 = 1 << 31;
 
-/// Why it is not known what bigarrays hold.
+/// Why the memory held by bigarrays is not known.
 const NOT_SAMPLED: &str = "what bigarrays hold is known by samples: bactrian live PID --rate 1e-4";
 
 struct Outside {
@@ -97,7 +97,7 @@ fn count(number: &Known<u64>) -> Value {
     known(number, |number| Value::Count(*number))
 }
 
-/// What is not known says why.
+/// An unknown number reports the reason.
 fn known<T>(number: &Known<T>, value: impl Fn(&T) -> Value) -> Value {
     match number {
         Ok(number) => value(number),
@@ -105,7 +105,7 @@ fn known<T>(number: &Known<T>, value: impl Fn(&T) -> Value) -> Value {
     }
 }
 
-/// What there is to observe, so often.
+/// The declarations, with this period.
 pub fn declarations(period_ms: u32) -> impl Iterator<Item = Event> {
     with_ids().map(move |(id, Outside { name, kind, unit, .. })| {
         let (name, labels) = ((*name).to_owned(), Vec::new());
@@ -113,7 +113,7 @@ pub fn declarations(period_ms: u32) -> impl Iterator<Item = Event> {
     })
 }
 
-/// What is observed. Sites are long, so they are told only now and then.
+/// The values. Sites are long, so they are sent less often.
 pub fn updates(numbers: &Numbers, with_sites: bool) -> impl Iterator<Item = Event> {
     let told = with_ids().filter(move |(_, outside)| with_sites || outside.kind != Kind::Sites);
     told.map(|(id, outside)| Event::Update(id, (outside.value)(numbers)))

@@ -1,4 +1,4 @@
-//! What was recorded.
+//! Recordings.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,10 +9,10 @@ use bactrian_live::recording::{Error, Player};
 
 use crate::live::{Message, Status};
 
-/// Plays a recording into a channel, as fast as it is taken in.
+/// Plays a recording into a channel, as fast as it is received.
 ///
 /// # Errors
-/// If it is not one. Damage further on is a notice: what came before can be looked at.
+/// If it is not a recording. Damage further on is a notice: everything before it can be viewed.
 pub fn play(path: &Path, messages: SyncSender<Message>) -> Result<(), Error> {
     let player = Player::new(File::open(path).map_err(Error::Io)?)?;
     thread::spawn(move || pass_on(player, &messages));

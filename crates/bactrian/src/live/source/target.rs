@@ -1,4 +1,4 @@
-//! What a word on the command line stands for.
+//! Interprets a word on the command line.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 use bactrian_live::client::Address;
 use bactrian_live::place;
 
-/// What is to be watched.
+/// What to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A process of this machine.
     Process(u32),
-    /// A program that listens.
+    /// A program that listens at an address.
     Address(Address),
-    /// What was recorded.
+    /// A recording.
     File(PathBuf),
 }
 
 impl Target {
-    /// Decides what is meant.
+    /// Determines the target.
     ///
     /// # Errors
-    /// If it can be nothing of that, with what it could have been.
+    /// If the word is none of these, with the possibilities.
     pub fn of(word: &str) -> Result<Target, String> {
-        // A recording may come through a pipe, as files of other commands do.
+        // A recording may come through a pipe, like files of other commands.
         let path = Path::new(if word == "-" { "/dev/stdin" } else { word });
         if let Ok(metadata) = fs::metadata(path) {
             let is_socket = metadata.file_type().is_socket();
@@ -51,7 +51,7 @@ impl Target {
     }
 }
 
-/// The socket of a process, if it has one: of its own user, who need not be us.
+/// The socket of a process, if it has one. It belongs to the process's user, not necessarily to us.
 pub fn socket(pid: u32) -> Option<PathBuf> {
     let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
     let path = place::socket(&place::folder(user), pid);

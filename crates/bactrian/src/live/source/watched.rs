@@ -1,4 +1,4 @@
-//! A program of this machine, looked at from outside; and what it says itself, where it is linked with our library.
+//! A program on this machine, observed from outside; with its own numbers, if it is linked with our library.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
@@ -17,37 +17,37 @@ use super::outside;
 use super::target::socket;
 use crate::live::{Message, Status, Wish};
 
-/// How a program is looked at.
+/// How to observe a program.
 pub struct Watched {
-    /// Who.
+    /// The program.
     pub watch: Watch,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How often.
+    /// The interval between reads.
     pub period: Duration,
-    /// What it writes, if that is not to go where ours goes.
+    /// Its captured output, unless that goes where ours goes.
     pub output: Vec<PipeReader>,
 }
 
-/// A program that is being looked at.
+/// A program that is being observed.
 pub struct Started {
-    /// The number of its process.
+    /// Its process id.
     pub pid: u32,
-    /// How to ask it for something.
+    /// Sends requests to it.
     pub wish: Wish,
-    /// Gives how the program ended, if it was started by us.
+    /// Returns the program's exit status, if we started it.
     pub end: JoinHandle<Option<ExitStatus>>,
 }
 
-/// How often it is looked whether the program has opened a socket.
+/// The interval between checks for a socket of the program.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// A line that is longer is shown as several.
+/// Longer lines are split, in bytes.
 const LONGEST_LINE: u64 = 16 << 10;
-/// How often it is told where the program allocates.
+/// The interval between updates of allocation sites.
 const SITES_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks at a program until it has ended or nobody listens any more.
+/// Observes a program until it has ended or the receiver is gone.
 pub fn watch(watched: Watched, messages: SyncSender<Message>) -> Started {
     let (wishes, wanted) = channel();
     let pid = watched.watch.pid();
@@ -76,7 +76,8 @@ fn send(wishes: &Sender<Action>, action: Action) -> Result<(), String> {
     wishes.send(action).map_err(|_| "the program has ended".to_owned())
 }
 
-/// What a program writes to its standard streams is shown as its log; when nobody looks any more, it is written to ours.
+/// The output of the program is shown as its log. When nobody is observing any more, it is copied to our
+/// standard error.
 fn pass_on(output: PipeReader, began: Instant, messages: &SyncSender<Message>) {
     let mut lines = BufReader::new(output);
     let mut line = Vec::new();
@@ -94,30 +95,30 @@ fn pass_on(output: PipeReader, began: Instant, messages: &SyncSender<Message>) {
             is_watched = messages.send(Message::Event(Event::Log(LogLine { at, text }))).is_ok();
         }
         if !is_watched {
-            // The program is not to notice if ours is closed.
+            // The program must not notice if our standard error is closed.
             let _ = std::io::stderr().write_all(&line);
         }
         line.clear();
     }
 }
 
-/// The thread that looks.
+/// The observing thread.
 struct Looking {
     watch: Watch,
     name: String,
     period: Duration,
     messages: SyncSender<Message>,
     wanted: Receiver<Action>,
-    /// The program itself, if it speaks.
+    /// The connection to the program itself, if it has a socket.
     own: Option<Wish>,
     looked: Option<Instant>,
     sites_told: Option<Instant>,
     snapshots: u32,
-    /// What was said of it that goes without saying from then on.
+    /// Notices that need not be repeated.
     said: VecDeque<String>,
 }
 
-/// Nobody listens any more.
+/// The receiver is gone.
 struct Unwanted;
 
 impl Looking {
@@ -126,7 +127,7 @@ impl Looking {
         drop(self.own.take());
         match told {
             Ok(status) => status,
-            // The program goes on, and we stay with it until it ends.
+            // The program goes on, and we wait until it ends.
             Err(Unwanted) => self.watch.wait().ok(),
         }
     }
@@ -207,7 +208,7 @@ impl Looking {
         Ok(())
     }
 
-    /// Finds the program's own voice, once it has one.
+    /// Connects to the program's own socket, once it has one.
     fn connect(&mut self) {
         let is_due = self.looked.is_none_or(|last| last.elapsed() >= LOOK_EVERY);
         if self.own.is_some() || !is_due {
