@@ -1,6 +1,6 @@
-/** Numbers as people read them. The same rules as on the command line: three digits, units of thousands. */
+/** Numbers in human-readable form, with the same rules as on the command line: three digits, units of thousands. */
 
-/** An estimate and its 95 % interval; exact values have all three equal. */
+/** An estimate and its 95 % confidence interval; for exact values all three are equal. */
 export interface Estimate {
   value: number;
   low: number;
@@ -66,13 +66,13 @@ export function isExact({ low, high }: Estimate): boolean {
   return low === high;
 }
 
-/** `12.3 MB` and, if it is sampled, how sure that is: `± 4 %`. */
+/** `12.3 MB`, and the error if it is estimated: `± 4 %`. */
 export function estimate(of: Estimate, show: (value: number) => string = bytes): string {
   const error = errorOf(of);
   return error ? `${show(of.value)} ${error}` : show(of.value);
 }
 
-/** `± 4.00 %`, or nothing for exact values: half the interval, or both ends where it is wide. */
+/** `± 4.00 %`, or nothing for exact values: half the interval, or both ends if it is wide. */
 export function errorOf({ value, low, high }: Estimate): string {
   if (low === high || value === 0) return "";
   const all = Math.abs(value);
@@ -82,7 +82,7 @@ export function errorOf({ value, low, high }: Estimate): string {
   return `-${ends[0]}/+${ends[1]} %`;
 }
 
-/** A day and a time, in the reader's own zone. */
+/** A date and time, in the user's time zone. */
 export function date(epochSeconds: number): string {
   const day = new Date(epochSeconds * 1000);
   return Number.isNaN(day.getTime()) ? "unknown" : day.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });

@@ -1,4 +1,4 @@
-/** Where the page begins: in a browser, or where reports and pictures are made of it (crates/web/src/script.rs). */
+/** The page's entry point: in a browser, or where reports and pictures are made (crates/web/src/script.rs). */
 import "./tour/before-all";
 import { render } from "preact";
 import { heapFlameFile } from "./heap/compare-file";

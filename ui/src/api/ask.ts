@@ -1,21 +1,21 @@
 /**
- * Asks questions: of the server that the page came from; in a report, of the answers that the page carries; while a report is
- * made, of whoever makes it.
+ * Asks questions: of the server that the page came from; in a report, of the answers embedded in the page; while a report is
+ * made, of its producer.
  */
 
-/** Names and values of a question; undefined ones are left out, lists are repeated. */
+/** Names and values of a question. Undefined ones are omitted, lists are repeated. */
 export type Params = Record<string, string | number | boolean | readonly string[] | undefined>;
 
-/** What a question is answered with. */
+/** The answer to a question. */
 export interface Answer<T> {
   /** The command that prints the same. */
   command: string | null;
-  /** What was lost, estimated or left out. */
+  /** Notes on what was lost, estimated or left out. */
   notes: string[];
   result: T;
 }
 
-/** The page is a report, and does not carry this answer. */
+/** Thrown in a report that does not contain the answer. */
 export class NotInReport extends Error {
   constructor() {
     super("This report does not have that. `bactrian view` on the files does.");
@@ -35,15 +35,15 @@ function carriedAnswers(): Carried | null {
 
 const carried = carriedAnswers();
 
-/** Leads through the page where a report is made (`tour/`). */
+/** Guides the page while a report is made (`tour/`). */
 export interface Guide {
-  /** Answers at once. */
+  /** Answers synchronously. */
   answer: (question: string) => Answer<unknown> | Error;
-  /** So many rows of a table are looked at. */
+  /** The number of rows of a table to visit. */
   rows: number;
-  /** Is told what a click would ask. */
+  /** Called with the question that a click would ask. */
   couldAsk: (question: string) => void;
-  /** Is told what a click would do. */
+  /** Called with what a click would do. */
   couldClick: (click: () => void) => void;
 }
 
@@ -53,16 +53,16 @@ export function follow(next: Guide): void {
   guide = next;
 }
 
-/** Whether this page is a report, or becomes one: it has some answers, and there is nobody to ask for others. */
+/** Whether this page is a report or becomes one: it has some answers, and there is no server to ask for others. */
 export const isReport = carried !== null || globalThis.document === undefined;
 
-/** What a report has no room for. */
+/** The answers that did not fit into the report. */
 export const leftOut: readonly string[] = carried?.left_out ?? [];
 
-/** How large a report may be, in bytes. */
+/** The size limit of the report, in bytes. */
 export const mostBytes: number = carried?.most_bytes ?? 0;
 
-/** Parameters as pairs, in the order of their names: a flag is a name with an empty value. */
+/** Parameters as pairs, sorted by name; a flag is a name with an empty value. */
 export function pairs(params: Params): [string, string][] {
   const all: [string, string][] = [];
   for (const [name, value] of Object.entries(params)) {
@@ -74,13 +74,13 @@ export function pairs(params: Params): [string, string][] {
   return all;
 }
 
-/** A question in one way, however its parameters are ordered, to find its answer in a report. */
+/** The canonical form of a question, independent of the order of parameters, by which its answer is found in a report. */
 export function key(name: string, params: Params): string {
   const written = pairs(params).map(([n, v]) => `${encodeURIComponent(n)}=${encodeURIComponent(v)}`);
   return `${name}?${written.sort(byCodePoints).join("&")}`;
 }
 
-/** Strings of plain ASCII, as Rust orders them. */
+/** Orders ASCII strings as Rust does. */
 function byCodePoints(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -91,23 +91,23 @@ async function unpacked(text: string): Promise<string> {
   return new Response(stream).text();
 }
 
-/** Whether a report has the answer; a server always might. */
+/** Whether the answer is available: in a report it must be embedded; a server may always have it. */
 export function canAsk(name: string, params: Params): boolean {
   guide?.couldAsk(key(name, params));
   return carried === null || key(name, params) in carried.answers;
 }
 
-/** Something that a click does: a report should have what it leads to. */
+/** Registers what a click does, so that a report contains what it leads to. */
 export function canClick(click: () => void): void {
   guide?.couldClick(click);
 }
 
-/** The answer, where there is no need to wait for it: where a report is made. Null where there is. */
+/** The answer, if it is available synchronously, which is the case while a report is made; null otherwise. */
 export function askAtOnce<T>(question: string): Answer<T> | Error | null {
   return guide && (guide.answer(question) as Answer<T> | Error);
 }
 
-/** What was answered, or why there is no answer. */
+/** Parses an answer, or the reason why there is none. */
 export function answerOf<T>(json: string): Answer<T> | Error {
   const body = JSON.parse(json) as Answer<T> & { error?: string };
   return body.error === undefined ? body : new Error(body.error);
@@ -118,12 +118,12 @@ function orThrow<T>(answer: Answer<T> | Error): Answer<T> {
   return answer;
 }
 
-/** How many rows of a table are drawn at most. */
+/** The most rows of a table that are drawn. */
 export function mostRows(): number {
   return guide?.rows ?? Infinity;
 }
 
-/** Asks, and throws a sentence if there is no answer. */
+/** Asks a question; throws a sentence if there is no answer. */
 export async function ask<T>(name: string, params: Params, signal?: AbortSignal): Promise<Answer<T>> {
   const question = key(name, params);
   const known = askAtOnce<T>(question);
@@ -145,7 +145,7 @@ export async function ask<T>(name: string, params: Params, signal?: AbortSignal)
   return answer;
 }
 
-/** Has the server do something, and throws a sentence if it does not. Only a server can: a report has none. */
+/** Makes the server do something; throws a sentence if it does not. Not possible in a report. */
 export async function change<T>(name: string, params: Params): Promise<T> {
   if (isReport) throw new NotInReport();
   const response = await fetch(`api/${key(name, params)}`, { method: "POST" }).catch(() => {

@@ -1,4 +1,4 @@
-/** The list of files that are shown, which grows when a snapshot is taken from here. */
+/** The list of shown files, which grows when a snapshot is taken from the page. */
 import { useEffect, useState } from "preact/hooks";
 import { isReport } from "./ask";
 import { useAnswer, type Asked } from "./use";
@@ -10,22 +10,22 @@ export interface ShownFile {
   name: string;
   kind: FileKind;
   state: "opening" | "open" | "failed";
-  /** How much of it is read, from 0 to 1. */
+  /** The fraction that was read, from 0 to 1. */
   done: number;
-  /** Whether it is a process of which a snapshot can be taken from here. */
+  /** Whether it is a process of which the page can take a snapshot. */
   takes_snapshots: boolean;
 }
 
-/** A snapshot that is being taken, or was taken last. */
+/** The snapshot that is being taken, or was taken last. */
 export type Taking = {
-  /** How many were asked for until then. */
+  /** How many were requested, including this one. */
   number: number;
   /** The file of which it is taken. */
   of: number;
 } & (
   | { state: "freezing" }
   | { state: "reading"; done: number }
-  /** It has this number among the files. */
+  /** The new file has this index. */
   | { state: "taken"; file: number; said: string[] }
   | { state: "failed"; why: string }
 );
@@ -34,28 +34,28 @@ export interface Files {
   version: string;
   files: ShownFile[];
   taking: Taking | null;
-  /** Whether there is somebody who answers queries in SQL. */
+  /** Whether there is an SQL engine. */
   knows_sql: boolean;
 }
 
-/** What a view is given. */
+/** The properties of every view. */
 export interface ViewProps {
-  /** The place of the file that is shown. */
+  /** The index of the shown file. */
   file: number;
-  /** All that there are. */
+  /** All files. */
   files: ShownFile[];
   /** The snapshot that is being taken, or was taken last. */
   taking: Taking | null;
 }
 
-/** While something is being opened or taken. */
+/** The polling interval while something is being opened or taken, in milliseconds. */
 const SOON = 300;
-/** While somebody else, in another tab, may take a snapshot. */
+/** The polling interval while another tab may take a snapshot. */
 const NOW_AND_THEN = 2000;
 
 const waiting = new Set<() => void>();
 
-/** Has the list of files asked for at once: something was asked of the server that changes it. */
+/** Reloads the list of files at once, after a request that changes it. */
 export function lookAgain(): void {
   waiting.forEach((look) => look());
 }
@@ -64,14 +64,14 @@ export function isUnderWay(taking: Taking | null | undefined): boolean {
   return taking?.state === "freezing" || taking?.state === "reading";
 }
 
-/** When to ask again; null: nothing will change. */
+/** When to ask again; null if nothing will change. */
 function nextLook(files: Files | undefined): number | null {
   if (!files || isReport) return null;
   if (isUnderWay(files.taking) || files.files.some((file) => file.state === "opening")) return SOON;
   return files.files.some((file) => file.takes_snapshots) ? NOW_AND_THEN : null;
 }
 
-/** The files, asked for again as long as they may change. */
+/** The list of files, reloaded as long as it may change. */
 export function useFiles(): Asked<Files> {
   const [round, setRound] = useState(0);
   const asked = useAnswer<Files>("files", {}, round);

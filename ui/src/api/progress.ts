@@ -1,19 +1,19 @@
-/** How far answers have come that take long. */
+/** The progress of answers that take long. */
 import { useEffect, useState } from "preact/hooks";
 import { isReport } from "./ask";
 
 export interface Progress {
-  /** Which step it is at, from 1; at 0 it waits for its turn. */
+  /** The current step, from 1; 0 while the question waits for its turn. */
   step: number;
-  /** How much of the step is done, up to 1. */
+  /** The fraction of the step that is done. */
   done: number;
 }
 
-/** Nobody wants to know it of an answer that is there in a moment. */
+/** The progress of faster answers is not shown, in milliseconds. */
 const FIRST = 700;
 const EVERY = 500;
 
-/** How far the answer to a question has come, if it is known and takes long; null: nothing is asked. */
+/** The progress of the answer to a question, if known and if it takes long; null if nothing is being asked. */
 export function useProgress(question: string | null): Progress | null {
   const [progress, setProgress] = useState<Progress | null>(null);
   useEffect(() => {
@@ -35,7 +35,7 @@ export function useProgress(question: string | null): Progress | null {
   return progress;
 }
 
-/** Browsers escape letters of their own choice. */
+/** Browsers differ in which characters they escape. */
 function isSame(a: string, b: string): boolean {
   return a === b || decodeURIComponent(a) === decodeURIComponent(b);
 }

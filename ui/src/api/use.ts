@@ -1,17 +1,17 @@
-/** Answers for components: asked when the question changes, and the old one stays while the new one is on its way. */
+/** Answers for components: requested when the question changes; the old answer stays until the new one arrives. */
 import { useEffect, useState } from "preact/hooks";
 import { ask, askAtOnce, key, type Answer, type Params } from "./ask";
 
 export interface Asked<T> {
   answer: Answer<T> | undefined;
-  /** Why there is none, in a sentence. */
+  /** Why there is no answer, in a sentence. */
   error: string | undefined;
   loading: boolean;
-  /** What is being asked; null: nothing. */
+  /** The question being asked; null for none. */
   question: string | null;
 }
 
-/** Asks a question; with the name null none is asked. `again` asks it again when it changes. */
+/** Asks a question, unless the name is null. A change of `again` asks it again. */
 export function useAnswer<T>(name: string | null, params: Params, again: unknown = 0): Asked<T> {
   const question = name === null ? "" : key(name, params);
   const [state, setState] = useState<Asked<T>>({
@@ -35,7 +35,7 @@ export function useAnswer<T>(name: string | null, params: Params, again: unknown
       },
     );
     return () => stop.abort();
-    // The question says all that the parameters say.
+    // The question contains all parameters.
   }, [question, again]);
   if (name === null) return { answer: undefined, error: undefined, loading: false, question: null };
   const known = askAtOnce<T>(question);

@@ -1,24 +1,24 @@
-/** A window on the rows of an answer: the first of them, and more as one scrolls. All of them are sorted and searched by the server. */
+/** A window on the rows of an answer: the first rows, and more as the user scrolls. The server sorts and searches. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, canAsk, isReport, key, type Params } from "./ask";
 import { useAnswer, type Asked } from "./use";
 
-/** Rows that are asked for at a time. */
+/** The number of rows per request. */
 export const ROWS = 200;
-/** Rows that an export asks for at a time: no answer has more. */
+/** The number of rows per request of an export, which is the most in any answer. */
 const AT_ONCE = 5000;
 
 export interface RowWindow<R> {
   rows: readonly R[];
-  /** How many there are in all. */
+  /** The number of all rows. */
   count: number;
-  /** Asks for the next rows; null if there are none, or none to be had. */
+  /** Requests the next rows; null if there are none, or they are not available. */
   more: (() => void) | null;
-  /** All of them, for an export. */
+  /** Requests all rows, for an export. */
   all: () => Promise<readonly R[]>;
 }
 
-/** Asks for the first rows, and gives a window on all of them. `rowsOf` finds the rows of an answer. */
+/** Requests the first rows, and returns a window on all of them. `rowsOf` extracts the rows from an answer. */
 export function useWindow<A, R>(
   name: string | null,
   params: Params,

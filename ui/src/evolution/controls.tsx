@@ -1,4 +1,4 @@
-/** What the picture of the evolution shows: switches, search, the number of areas, and keys for all of it. */
+/** Controls of the evolution picture: switches, search, the number of areas, and keys for all of these. */
 import { useState } from "preact/hooks";
 import { canAsk } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -8,7 +8,7 @@ import { changed, currentRoute, useRoute, type Change } from "../state/route";
 import { LEAST } from "./leaks";
 import { AXES, breadcrumb, BYS, FIRST, MOST, namesOf, questionOf, shownFrom, toggled, UNITS, type Series, type Shown } from "./series";
 
-/** Whether the picture after a change can be asked for: a report does not have all of them. */
+/** Whether the picture after a change is available: a report does not have all of them. */
 export function canShow(change: Change): boolean {
   return canAsk("heap/evolution", questionOf(shownFrom(changed(currentRoute(), change).params)));
 }
@@ -24,7 +24,7 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
   const found = names.answer?.result.names ?? [];
   const asks = (change: Partial<Shown>) => canAsk("heap/evolution", questionOf({ ...shown, ...change }));
   const add = (text: string) => {
-    // Enter comes after the last letter, which may have added it already.
+    // The last keystroke before Enter may have added it already.
     const name = text && (found.find((one) => one === text) ?? found[0]);
     if (!name) return;
     go({ params: { also: shown.also.includes(name) || series?.rows.some((row) => row.title === name) ? shown.also : [...shown.also, name], off: shown.off.filter((one) => one !== name) } });
@@ -61,7 +61,7 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
   );
 }
 
-/** Everything that can be clicked can be pressed. */
+/** Everything that can be clicked has a key. */
 export function useEvolutionKeys(shown: Shown, series: Series | undefined): void {
   const route = useRoute();
   const go: typeof route.go = (change, options) => {

@@ -1,14 +1,14 @@
-/** What came between two snapshots and is still there in a third: by class, with who holds it and where it was made. */
+/** What appeared between two snapshots and still exists in a third: by class, with its holder and allocation site. */
 import type { LeakRow, LeaksAnswer } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count } from "../format";
 import { Answered, Panel } from "../parts/controls";
 import { Table, type TableColumn } from "../parts/table";
 
-/** So many snapshots it takes. */
+/** The number of snapshots that it needs. */
 export const LEAST = 3;
 
-/** Rows that are asked for. */
+/** The number of rows requested. */
 const ROWS = 20;
 
 export function Stayed() {

@@ -1,4 +1,4 @@
-/** Which colour is what: bands of the picture, and switches for them. */
+/** The legend: bands of the picture with their colours, and switches for them. */
 import { errorOf, type Estimate } from "../format";
 import { Panel } from "../parts/controls";
 import { type Band, type Hit, type Line } from "../pictures/areas";
@@ -6,7 +6,7 @@ import { coloursOf } from "../pictures/colours";
 import { useRoute } from "../state/route";
 import { below, estimatesOf, inUnit, isGrowing, showIn, toggled, type Series, type SeriesRow, type Shown } from "./series";
 
-/** A band that may be switched off; the rest has no row that could be clicked. */
+/** A band that can be switched off; the rest has no row that could be clicked. */
 export interface Entry extends Band {
   isOn: boolean;
   row: SeriesRow | undefined;
@@ -16,7 +16,7 @@ export interface Entry extends Band {
 
 export const REST = "[rest]";
 
-/** Rows of the answer as bands: the first at the bottom, the rest on top. */
+/** The rows of the answer as bands: the first at the bottom, the rest on top. */
 export function bandsOf(series: Series, shown: Pick<Shown, "unit" | "off">, isDark: boolean): Entry[] {
   const colours = coloursOf(series.rows.map((row) => ({ name: row.title })), isDark);
   const entry = (of: SeriesRow, colour: string, row: SeriesRow | undefined): Entry => {
@@ -37,9 +37,9 @@ export function bandsOf(series: Series, shown: Pick<Shown, "unit" | "off">, isDa
   return series.rest ? [...rows, entry(series.rest, isDark ? "#5a5f67" : "#d5d3cd", undefined)] : rows;
 }
 
-/** Lines that are switched on. */
+/** The lines that are switched on. */
 export function linesOf(series: Series, shown: Shown, colours: { live: string; heap: string }): Line[] {
-  // Blocks are no size: these lines are of bytes.
+  // These lines are sizes, not numbers of blocks.
   if (shown.unit === "blocks") return [];
   const lines: Line[] = [];
   const of = (value: number | null) => (value === null ? null : inUnit(value, shown.unit, series.word));

@@ -1,4 +1,4 @@
-/** The numbers of the picture as a table: one column for each snapshot. */
+/** The numbers of the picture as a table, with one column for each snapshot. */
 import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import { Estimated, Panel } from "../parts/controls";
@@ -7,7 +7,7 @@ import { useRoute } from "../state/route";
 import type { Entry } from "./legend";
 import { below, inUnit, namesOf, showIn, type Series, type Shown } from "./series";
 
-/** More columns than this are read by nobody: then first, middle ones and last. The CSV has all. */
+/** Nobody reads more columns: beyond it, the first, some middle and the last ones are shown. The CSV has all. */
 const COLUMNS = 24;
 
 export function Numbers(props: { entries: readonly Entry[]; series: Series; shown: Shown; command: string | null | undefined; onDrill: (entry: Entry) => void }) {

@@ -1,4 +1,4 @@
-/** What `heap/evolution` answers, and the questions of the Evolution view: how they stand in the URL, where a click leads. */
+/** The answer to `heap/evolution`, and the state of the Evolution view: its representation in the URL, and where clicks lead. */
 import type { Params } from "../api/ask";
 import type { Evolution, EvolutionRow, SeriesPoint } from "../api/generated";
 import { bytes, count, seconds, type Estimate } from "../format";
@@ -18,27 +18,27 @@ export const AXES: readonly (readonly [Axis, string])[] = [["time", "By time"], 
 export const FIRST = 20;
 export const MOST = 60;
 
-/** What narrows the blocks that are told, from the widest to the narrowest. */
+/** The filters on blocks, from the widest to the narrowest. */
 export const FILTERS = ["type", "module", "function", "site"] as const;
 export type FilterName = (typeof FILTERS)[number];
 
-/** Everything that is shown, from the URL. */
+/** The state of the view, from the URL. */
 export interface Shown {
   by: By;
   unit: Unit;
-  /** `average`, `growth`, or the place of a snapshot, from 1. */
+  /** `average`, `growth`, or the number of a snapshot, from 1. */
   sort: string;
   number: number;
   also: readonly string[];
-  /** Rows that are switched off. */
+  /** The rows that are switched off. */
   off: readonly string[];
   axis: Axis;
   /** `live`, `heap`, `compactions`. */
   lines: readonly string[];
-  /** The chosen snapshot: its place, from 0. */
+  /** The index of the chosen snapshot, from 0. */
   chosen: number | null;
   filters: Partial<Record<FilterName, string>>;
-  /** Whether what stayed is told, too. */
+  /** Whether to show the leak candidates, too. */
   stayed: boolean;
 }
 
@@ -69,7 +69,7 @@ export function shownFrom(params: URLSearchParams): Shown {
   };
 }
 
-/** The question, with what is not as usual only, so that a report has its answer. */
+/** The question, without defaults, so that it has the form used in reports. */
 export function questionOf(shown: Shown): Params {
   return {
     by: shown.by === "type" ? undefined : shown.by,
@@ -81,9 +81,9 @@ export function questionOf(shown: Shown): Params {
   };
 }
 
-/** Where a click on a row leads: from modules to their functions, their places, and the types that are allocated there. */
+/** Where a click on a row leads: from modules to their functions, sites, and the types allocated there. */
 export function below(shown: Shown, row: { title: string; name: string }): Change | null {
-  // Names in brackets stand for what is not known.
+  // Names in brackets stand for unknown things.
   if (row.title === "[not sampled]" || row.title === "[rest]") return null;
   const { by, filters } = shown;
   const into = (next: By, value: string): Change => ({
@@ -101,9 +101,9 @@ export function below(shown: Shown, row: { title: string; name: string }): Chang
   }
 }
 
-/** The way down to here: each step with what leads back to it. */
+/** The path to the current state: each step with the change that leads back to it. */
 export function breadcrumb(shown: Shown): { text: string; back: Change }[] {
-  // A type that was clicked first is above the module; otherwise it is what a place has, and no filter.
+  // A type that was clicked first comes before the module; otherwise it is a property of a site, and not a filter.
   const steps = FILTERS.filter((name) => shown.filters[name] !== undefined);
   const by: Record<FilterName, By> = { type: "module", module: "function", function: "site", site: "type" };
   const none = Object.fromEntries(FILTERS.map((name) => [name, null]));
@@ -119,14 +119,14 @@ export function breadcrumb(shown: Shown): { text: string; back: Change }[] {
   ];
 }
 
-/** The numbers of a row in the unit that is shown. */
+/** The numbers of a row in the shown unit. */
 export function estimatesOf(row: SeriesRow, unit: Unit, word: number): Estimate[] {
   if (unit === "blocks") return row.blocks;
   if (unit === "bytes") return row.bytes;
   return row.bytes.map(({ value, low, high }) => ({ value: value / word, low: low / word, high: high / word }));
 }
 
-/** A number that the answer has in bytes or blocks, in the unit that is shown. */
+/** Converts a number of bytes or blocks to the shown unit. */
 export function inUnit(value: number, unit: Unit, word: number): number {
   return unit === "words" ? value / word : value;
 }
@@ -135,21 +135,21 @@ export function showIn(unit: Unit): (value: number) => string {
   return unit === "bytes" ? bytes : count;
 }
 
-/** When each snapshot was taken, in seconds since the first or since observation began. */
+/** When each snapshot was taken, in seconds since the first or since the program's start. */
 export function timesOf(snapshots: readonly SeriesPoint[]): number[] {
   const first = snapshots[0]?.taken ?? 0;
   const known = snapshots.every((point) => point.since_start !== null && point.pid === snapshots[0]?.pid);
   return snapshots.map((point) => (known ? (point.since_start ?? 0) : point.taken - first));
 }
 
-/** What stands below each snapshot. */
+/** The two labels below each snapshot. */
 export function namesOf(snapshots: readonly SeriesPoint[]): [string, string][] {
   const times = timesOf(snapshots);
   const isOfOne = snapshots.every((point) => point.pid === snapshots[0]?.pid);
   return snapshots.map((point, at) => [isOfOne ? `#${point.sequence}` : `#${at + 1}`, seconds(times[at] ?? 0)]);
 }
 
-/** Where the heap was compacted since the snapshot before. */
+/** Compactions since the previous snapshot. */
 export function compactionsOf(snapshots: readonly SeriesPoint[]): { at: number; count: number }[] {
   return snapshots.flatMap((point, at) => {
     const before = at === 0 ? 0 : snapshots[at - 1]?.compactions;
@@ -158,7 +158,7 @@ export function compactionsOf(snapshots: readonly SeriesPoint[]): { at: number; 
   });
 }
 
-/** How much of all growth a row must have to be pointed out. */
+/** The share of the total growth from which a row is highlighted. */
 const OF_GROWTH = 0.1;
 
 /** Whether a row is among those that make the heap grow. */

@@ -1,4 +1,4 @@
-/** How the heap evolves over snapshots: stacked areas by type, module, function or place, and the way down by clicks. */
+/** How the heap evolves over snapshots: stacked areas by type, module, function or site, with drill-down by clicks. */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -62,7 +62,7 @@ function Evolution({ shown, series, command }: { shown: Shown; series: Series; c
   const input: AreasInput = {
     xs: shown.axis === "time" ? times : times.map((_, at) => at),
     names,
-    // The largest lies at the bottom, the rest on top.
+    // The largest is at the bottom, the rest on top.
     bands: entries.filter((entry) => entry.isOn),
     lines: linesOf(series, shown, { live: good, heap: text }),
     marks: shown.lines.includes("compactions")
@@ -124,13 +124,13 @@ function Evolution({ shown, series, command }: { shown: Shown; series: Series; c
   );
 }
 
-/** Choosing a snapshot sorts by it; choosing it again takes that back. */
+/** Choosing a snapshot sorts by it; choosing it again undoes that. */
 function chosenParams(shown: Shown, place: number): Record<string, string | null> {
   const name = String(place + 1);
   return shown.sort === name ? { at: null, sort: null } : { at: name, sort: name };
 }
 
-/** What the pointer is at. */
+/** The tooltip at the pointer. */
 function Tip(props: { hit: Hit; entry: Entry | undefined; series: Series; shown: Shown; names: [string, string][]; canDrill: boolean }) {
   const { hit, entry, series, shown } = props;
   const show = showIn(shown.unit);

@@ -1,4 +1,4 @@
-/** What is answered on heap snapshots, by the names that this view gives it. Sizes are in bytes. */
+/** The answers about heap snapshots, under the names used in this view. Sizes are in bytes. */
 export type {
   Around,
   AroundNode,
@@ -43,7 +43,7 @@ export interface Label {
   columns?: [number, number];
 }
 
-/** `List.map  list.ml:92:2-9`, as the command line writes it and takes it back. */
+/** `List.map  list.ml:92:2-9`, in the form that the command line prints and accepts. */
 export function labelText({ name, file, line, columns }: Label): string {
   if (!file) return name;
   const place = line ? `${file}:${line}` : file;

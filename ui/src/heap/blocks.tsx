@@ -1,4 +1,4 @@
-/** The blocks of a type, one by one or by the value of a field. */
+/** The blocks of a type, one by one or grouped by the value of a field. */
 import { useEffect, useState } from "preact/hooks";
 import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -13,7 +13,7 @@ import { Next } from "./parts";
 
 type Group = Blocks["groups"][number];
 
-/** A group as a row: both are told in one table. */
+/** A block or a group as a row: both are shown in one table. */
 interface Row {
   node: number;
   value: string;
@@ -41,7 +41,7 @@ export function BlocksTab({ file }: { file: number }) {
   );
 }
 
-/** Which of them, and told by what: as `heap blocks` takes them. */
+/** Inputs for conditions and grouping, in the syntax of `heap blocks`. */
 function Conditions() {
   const route = useRoute();
   const [where, setWhere] = useState(route.params.get("where") ?? "");
@@ -54,7 +54,7 @@ function Conditions() {
   );
 }
 
-/** What one might ask about. */
+/** Types to choose from. */
 function Types({ file }: { file: number }) {
   const asked = useAnswer<ClassTable>("heap/classes", classesParams(file, "types"));
   return (
@@ -106,7 +106,7 @@ function rowsOf({ rows, groups, row_count }: Blocks): { rows: Row[]; row_count: 
   return { rows: groups.length > 0 ? groups.map((group) => ({ ...group, age: null })) : rows.map(one), row_count };
 }
 
-/** What is there again and again. */
+/** Frequent duplicates. */
 function Copies({ copies }: { copies: readonly Group[] }) {
   const route = useRoute();
   return (

@@ -11,16 +11,16 @@ import { Next, TypesKnown } from "./parts";
 import { WithoutLink } from "./what_if";
 
 export type By = "types" | "modules" | "functions" | "sites" | "tags";
-/** What the server calls them. */
+/** The server's names. */
 const BY: Record<By, string> = { types: "type", modules: "module", functions: "function", sites: "site", tags: "tag" };
 
-/** The question behind a table, with as many rows as it asks for at first. */
+/** The question for the first rows of a table. */
 export function classesParams(file: number, by: By, filters: Record<string, string> = {}): Params {
   return { file, by: by === "types" ? undefined : BY[by], ...filters, number: ROWS };
 }
 
 const ONE: Record<By, string> = { types: "Type", modules: "Module", functions: "Function", sites: "Site", tags: "Tag" };
-/** What a row filters the next table by, and which table that is. */
+/** The filter that a row sets on the next table, and that table. */
 const NEXT: Partial<Record<By, { filter: string; part: By }>> = {
   modules: { filter: "module", part: "functions" },
   functions: { filter: "function", part: "sites" },
@@ -52,7 +52,7 @@ export function ClassesTab({ file, by }: { file: number; by: By }) {
   );
 }
 
-/** The way that was drilled down; each step can be taken back. */
+/** The drill-down path; each step can be removed. */
 function Filters({ filters }: { filters: Record<string, string> }) {
   const route = useRoute();
   const names = Object.keys(filters);
@@ -193,7 +193,7 @@ function TypeLinks({ file, row }: { file: number; row: ClassRow }) {
   );
 }
 
-/** What is held through each field of a type. */
+/** What is retained through each field of a type. */
 function FieldsPanel({ file, of }: { file: number; of: string }) {
   const route = useRoute();
   const asked = useAnswer<FieldTable>("heap/fields", { file, type: of });

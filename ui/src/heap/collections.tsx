@@ -1,4 +1,4 @@
-/** Lists, arrays, hash tables, maps and the like: how many, how large, how full. */
+/** Lists, arrays, hash tables, maps etc.: their number, sizes and fill. */
 import { useWindow } from "../api/window";
 import { bytes, count, percent } from "../format";
 import { Answered, Panel } from "../parts/controls";

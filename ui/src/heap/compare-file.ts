@@ -1,4 +1,4 @@
-/** Two heaps laid over each other as frames: what is said of them, and as a file, of the page's export and of `bactrian heap diff --flame`. */
+/** The differential flame graph of two heaps: its texts, and its file for the page's export and `bactrian heap diff --flame`. */
 import { bytes, count, grouped, percent } from "../format";
 import type { Told } from "../pictures/flame";
 import { byChange } from "../pictures/flame-frames";
@@ -6,7 +6,7 @@ import { labelOf, layOut, type Layout } from "../pictures/flame-layout";
 import { flameSvg, USUAL_WIDTH } from "../pictures/flame-svg";
 import type { HeapDiffFlame } from "./answers";
 
-/** The other way round: what was after is before. */
+/** Swaps before and after. */
 export function swapped(flame: HeapDiffFlame): HeapDiffFlame {
   const { total, before, own, own_before, blocks, blocks_before } = flame;
   return { ...flame, total: before, before: total, own: own_before, own_before: own, blocks: blocks_before, blocks_before: blocks };
@@ -41,7 +41,7 @@ export function signed(flame: HeapDiffFlame, node: number): string {
   return change === 0 ? "no change" : `${sign}${bytes(change)} (${share})`;
 }
 
-/** What is below `root`, on paper. */
+/** The picture below `root` as a file. */
 export function heapFlameSvg(flame: HeapDiffFlame, layout: Layout, root: number, warnings: readonly string[]): string {
   return flameSvg(layout, root, {
     title: "Who holds more, and who less",
@@ -54,7 +54,7 @@ export function heapFlameSvg(flame: HeapDiffFlame, layout: Layout, root: number,
   });
 }
 
-/** What crates/web/src/pictures.rs asks for. */
+/** Called by crates/web/src/pictures.rs. */
 export function heapFlameFile(flame: HeapDiffFlame, about: { notes: string[] }): string {
   return heapFlameSvg(flame, layOut(flame), 0, about.notes);
 }

@@ -1,4 +1,4 @@
-/** Two heaps laid over each other: who holds more than before, and who less. Frames are rows of the tree of dominators. */
+/** The differential flame graph of two heaps: who holds more than before, and who less. Frames are rows of the dominator tree. */
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../api/use";
@@ -18,7 +18,7 @@ import { Next } from "./parts";
 import { treeParams } from "./tree";
 
 interface Compared {
-  /** In the order of time. */
+  /** In chronological order. */
   files: readonly [number, number];
   isSwapped: boolean;
   tools: ComponentChildren;
@@ -110,7 +110,7 @@ function Graph({ flame, after, command }: { flame: HeapDiffFlame; after: number;
   );
 }
 
-/** From all roots to what is shown. */
+/** The path from all roots to the shown frame. */
 function Holders({ layout, root, onGo }: { layout: Layout; root: number; onGo: (node: number) => void }) {
   return (
     <nav class="breadcrumb" aria-label="Holders" data-testid="breadcrumb">
@@ -124,7 +124,7 @@ function Holders({ layout, root, onGo }: { layout: Layout; root: number; onGo: (
   );
 }
 
-/** What is selected, and where it is told in full. */
+/** The selected frame, with a link to its details. */
 function Chosen({ flame, layout, node, after }: { flame: HeapDiffFlame; layout: Layout; node: number; after: number }) {
   const at = pathTo(layout, node).slice(1).map((step) => labelOf(layout, step).name);
   return (

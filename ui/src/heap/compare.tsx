@@ -1,4 +1,4 @@
-/** Two snapshots compared: who holds more, which classes grew and shrank, and what of them is new or gone. */
+/** Two snapshots compared: who holds more, which classes grew and shrank, and which of their blocks are new or gone. */
 import { useWindow, type RowWindow } from "../api/window";
 import { bytes, count } from "../format";
 import { Answered, Panel, Select } from "../parts/controls";
@@ -11,7 +11,7 @@ import type { TabProps } from "./parts";
 export function CompareTab({ file, files }: TabProps) {
   const route = useRoute();
   const others = files.flatMap(({ kind, name }, at) => (kind === "snapshot" && at !== file ? [{ at, name }] : []));
-  // By itself with the first: from there it has come.
+  // By default with the first, where the growth started.
   const other = others.find(({ at }) => String(at) === route.params.get("with")) ?? others[0];
   if (!other) return <p class="faint">There is only one snapshot.</p>;
   return <Compared file={file} other={other.at} files={files} others={others} />;
@@ -19,7 +19,7 @@ export function CompareTab({ file, files }: TabProps) {
 
 function Compared({ file, other, files, others }: TabProps & { other: number; others: readonly { at: number; name: string }[] }) {
   const route = useRoute();
-  // The server has snapshots of a process by time: what was named first was before.
+  // The server sorts snapshots of a process by time: the first one is before.
   const isSwapped = route.params.has("swapped");
   const [first, second] = [Math.min(file, other), Math.max(file, other)];
   const [before, after] = isSwapped ? [second, first] : [first, second];
@@ -81,7 +81,7 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
   );
 }
 
-/** Red is more, blue is less, as in flame graphs of changes. */
+/** Red is more, blue is less, as in differential flame graphs. */
 function Change({ of, most }: { of: number; most?: number }) {
   return (
     <span class={`changed ${of > 0 ? "more" : of < 0 ? "less" : ""}`}>

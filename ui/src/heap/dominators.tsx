@@ -1,4 +1,4 @@
-/** What would be free without whom: the tree of dominators, as a table that opens, an icicle, or a treemap. */
+/** The dominator tree, as an expandable table, an icicle, or a treemap. */
 import { useMemo, useState } from "preact/hooks";
 import { ask, canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -50,7 +50,7 @@ export function DominatorsTab({ file }: { file: number }) {
   );
 }
 
-/** The way down to here; each step leads back. */
+/** The path to the current row; each step leads back. */
 function Crumbs({ at }: { at: readonly string[] }) {
   const route = useRoute();
   const steps = ["all roots", ...at];
@@ -72,11 +72,11 @@ function Crumbs({ at }: { at: readonly string[] }) {
 
 interface Line {
   row: DominatorRow;
-  /** Steps from where the table begins. */
+  /** The steps from the table's top. */
   steps: string[];
   level: number;
   isOpen: boolean;
-  /** Instead of a row: how many are not shown below the one above. */
+  /** Instead of a row: how many rows below the one above are not shown. */
   more?: { rows: number; retained: number };
 }
 
@@ -93,7 +93,7 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
   const route = useRoute();
   const [top] = tree.rows;
   const key = (steps: readonly string[]) => steps.join("\n");
-  // What is open, and what was asked for since.
+  // What is open, and what was requested since.
   const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(openAtFirst(top).map(key)));
   const [asked, setAsked] = useState<ReadonlyMap<string, DominatorRow>>(new Map());
   const [errors, setErrors] = useState<ReadonlyMap<string, string>>(new Map());
@@ -128,7 +128,7 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
       else next.delete(key(line.steps));
       return next;
     });
-    // Deeper than what was answered so far.
+    // Deeper than the answers so far.
     if (isOpen && line.row.rows.length === 0 && line.row.left_out.rows > 0) load(line.steps, line.row, false);
   };
   const columns: TableColumn<Line>[] = [
@@ -191,7 +191,7 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
   );
 }
 
-/** The way down as long as most of what is above is in one row: what one would open anyway. */
+/** The path along which most of the retained size is in a single row, which users would open anyway. */
 function openAtFirst(top: DominatorRow | undefined): string[][] {
   const open: string[][] = [[]];
   let row = top;
@@ -218,7 +218,7 @@ function Pictured({ file, tree, at, blocks, as, command, onGo }: TreeProps & { a
   const item = useMemo(() => top && itemOf(top), [tree]);
   if (!top || !item) return null;
   const descend = (path: readonly number[]) => {
-    // The rest of a row is shown by beginning with the row.
+    // The rest of a row is shown by starting at the row.
     const row = path.at(-1) === -1 ? path.slice(0, -1) : path;
     if (row.length === 0) return at.length > 0 && path.length === 0 ? onGo(at.slice(0, -1)) : undefined;
     const next = [...at, ...stepsTo(top, row)];

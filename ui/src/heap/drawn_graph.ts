@@ -1,4 +1,7 @@
-/** The reduced graph, and what is around blocks, put together as one picture: each node once, discs as large as what they hold. */
+/**
+ * Combines the reduced graph and the neighbourhoods of blocks into one picture: each node once, with disc areas proportional to
+ * retained sizes.
+ */
 import { bytes, count, percent } from "../format";
 import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
 import type { Around, Reduced, ReducedSet } from "./answers";
@@ -8,22 +11,22 @@ import { colourName, counted } from "./tree";
 const LEAST = 5;
 const MOST = 46;
 
-/** The radius of a disc whose area is this part of the largest one. */
+/** The radius of a disc whose area is this fraction of the largest one. */
 export function radiusOf(share: number): number {
   return Math.max(LEAST, MOST * Math.sqrt(Math.max(0, Math.min(1, share))));
 }
 
-/** What has the largest disc. */
+/** The size of the largest disc. */
 export function largestOf(graph: Reduced | Around): number {
   const sizes = "sets" in graph ? graph.sets.map((set) => (set.kind === "root" ? 0 : set.bytes)) : graph.nodes.map((node) => node.retained ?? 0);
   return sizes.reduce((most, size) => Math.max(most, size), 1);
 }
 
-/** The heap in a few sets. */
+/** The reduced heap. */
 export function drawnReduced(reduced: Reduced): Drawing {
   const largest = largestOf(reduced);
   const id = (set: ReducedSet | undefined) => (set?.node === null || set === undefined ? "rest" : `@${set.node}`);
-  // Nearly everything points to the rest, and nobody learns anything from that.
+  // Nearly everything points to the rest, which is not informative.
   const nodes = reduced.sets.filter((set) => set.kind !== "rest").map((set): DrawnNode => {
     const classes = set.classes.map(({ name, blocks }) => `${count(blocks)} ${name}`).join(", ");
     const together = set.entry_blocks > 1 ? `, entered through ${count(set.entry_blocks)} blocks that reach each other` : "";
@@ -48,7 +51,7 @@ export function drawnReduced(reduced: Reduced): Drawing {
   return { nodes, links };
 }
 
-/** Blocks near one block; areas are parts of `largest`. Everything else, which is one node of the answer, is not drawn. */
+/** The neighbourhood of a block; areas are relative to `largest`. The node that stands for everything else is not drawn. */
 export function drawnAround(around: Around, largest = largestOf(around)): Drawing {
   const id = (at: number) => {
     const node = around.nodes[at]?.node;
@@ -77,7 +80,7 @@ export function drawnAround(around: Around, largest = largestOf(around)): Drawin
   return { nodes, links };
 }
 
-/** Several pictures as one; what was there first stays as it is. */
+/** Combines several pictures; earlier nodes stay as they are. */
 export function together(drawings: readonly Drawing[]): Drawing {
   const nodes = new Map<string, DrawnNode>();
   const links = new Map<string, DrawnLink>();
@@ -85,7 +88,7 @@ export function together(drawings: readonly Drawing[]): Drawing {
     for (const node of drawing.nodes) if (!nodes.has(node.id)) nodes.set(node.id, node);
     for (const link of drawing.links) {
       const key = `${link.from} ${link.to}`;
-      // A field says more than how many there are.
+      // A field name is more informative than a count.
       const known = links.get(key);
       if (!known || (link.label && !/^[A-Za-z.]/.test(known.label))) links.set(key, link);
     }

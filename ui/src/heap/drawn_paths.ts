@@ -1,4 +1,4 @@
-/** Paths from roots as boxes and arrows: what paths share is drawn once. */
+/** Paths from roots as boxes and arrows: common parts of paths are drawn once. */
 import { bytes, count } from "../format";
 import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
 import type { BlockPaths, ClassPaths, PathStep, ShapeMembers, ShapeRow } from "./answers";
@@ -9,7 +9,7 @@ export interface Drawing {
   links: DrawnLink[];
 }
 
-/** What stands in a box: the name, and below it where it is from and how often it repeats. */
+/** The texts of a box: the name, and below it the allocation site and the number of repetitions. */
 export function stepNode({ node, what, site, times }: PathStep): DrawnNode {
   const repeats = times > 1 ? `× ${count(times)}` : "";
   return {
@@ -44,12 +44,14 @@ export function drawnBlockPaths(paths: BlockPaths): Drawing {
   return { nodes: [...nodes.values()], links: [...links.values()] };
 }
 
-/** Paths to all blocks of a class: a tree of shapes. Ids are `@NODE` of one of the blocks, and the place in the tree.
- *  Shapes that were taken apart, by `@NODE`, have some of their blocks beside them. */
+/**
+ * Paths to all blocks of a class: a tree of shapes. Ids are `@NODE` of an example block, and the position in the tree. Expanded
+ * shapes, keyed by `@NODE`, have some of their blocks beside them.
+ */
 export function drawnClassPaths(paths: ClassPaths, apart: ReadonlyMap<string, ShapeMembers> = new Map(), most = 60): Drawing {
   const nodes: DrawnNode[] = [];
   const links: DrawnLink[] = [];
-  // The largest first, so that what there is no room for is small.
+  // The largest first, so that only small ones are omitted.
   const waiting = paths.rows.map((row, at) => ({ row, id: `@${row.node} ${at}`, above: null as string | null }));
   while (waiting.length > 0 && nodes.length < most) {
     waiting.sort((a, b) => b.row.bytes - a.row.bytes);
@@ -70,7 +72,7 @@ export function drawnClassPaths(paths: ClassPaths, apart: ReadonlyMap<string, Sh
   return { nodes, links };
 }
 
-/** Some of the blocks that a shape stands for, and how many there are besides. */
+/** Some of the blocks of a shape, and the number of the others. */
 function memberNodes({ count: all, rows }: ShapeMembers, shape: string): DrawnNode[] {
   const nodes = rows.map(({ node, what, retained }): DrawnNode => ({
     id: `@${node} of ${shape}`,
@@ -85,7 +87,7 @@ function memberNodes({ count: all, rows }: ShapeMembers, shape: string): DrawnNo
   return [...nodes, rest];
 }
 
-/** The block of which a shape's own box is an example; none for a box of one block alone, and for what was taken apart. */
+/** The example block of a shape's box; null for a box of a single block, and for expanded shapes. */
 export function shapeOf(paths: ClassPaths, id: string): string | null {
   const [, node, place] = /^@(\d+) ([\d.]+)$/.exec(id) ?? [];
   let rows = paths.rows;
@@ -107,7 +109,7 @@ function shapeNode(row: ShapeRow, id: string): DrawnNode {
   };
 }
 
-/** The node that an id stands for. */
+/** The node of an id. */
 export function nodeOfId(id: string): string {
   return /^@\d+/.exec(id)?.[0] ?? id;
 }

@@ -1,4 +1,4 @@
-/** What is there more than once, and what sharing it would save. */
+/** Duplicate structures, and what sharing them would save. */
 import { useAnswer } from "../api/use";
 import { bytes, count, percent } from "../format";
 import { Answered, Estimated, Panel } from "../parts/controls";
@@ -13,7 +13,7 @@ export function DuplicatesTab({ file }: { file: number }) {
 
 function Found({ answer, command }: { answer: Duplicates; command: string | null | undefined }) {
   const route = useRoute();
-  // Bars are parts of the longest: of everything, most would be too short to be seen.
+  // Bars are relative to the longest: as shares of the total, most would be too short to be visible.
   const most = (rows: readonly { saved: number }[]) => rows.reduce((most, row) => Math.max(most, row.saved), 1);
   const [largest, largestClass] = [most(answer.structures), most(answer.classes)];
   const place = (row: Label) => (

@@ -1,8 +1,8 @@
-/** What is asked about single boxes of a picture that were opened, beside what the picture shows anyway. */
+/** Questions about the boxes of a picture that were opened, in addition to what the picture shows. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type Params } from "../api/ask";
 
-/** The answers that are there already, by what was opened. */
+/** The answers that have arrived, by opened box. */
 export function useExpansions<T>(question: string, open: readonly string[], params: (one: string) => Params): ReadonlyMap<string, T> {
   const [known, setKnown] = useState<ReadonlyMap<string, T>>(new Map());
   const keys = open.map((one) => JSON.stringify(params(one)));
@@ -25,7 +25,7 @@ export function useExpansions<T>(question: string, open: readonly string[], para
   }, [question, all, known]);
 }
 
-/** What is opened with this one too, or without it if it was open. */
+/** The opened boxes with this one added, or removed if it was open. */
 export function toggled(open: readonly string[], one: string): string[] {
   return open.includes(one) ? open.filter((other) => other !== one) : [...open, one];
 }

@@ -1,4 +1,4 @@
-/** Finalisers, and those that can never run because their functions hold their own values: drawn as the cycles they are. */
+/** Finalisers, and those that can never run because their functions hold their own values, drawn as cycles. */
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../api/use";
 import { bytes, count } from "../format";

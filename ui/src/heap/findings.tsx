@@ -1,4 +1,4 @@
-/** What stands out in snapshots: the findings of `heap suspects`, here and on the overview. */
+/** Findings about snapshots, from `heap suspects`, here and in the overview. */
 import type { Suspect, SuspectsAnswer as Suspects } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes } from "../format";
@@ -8,7 +8,7 @@ import { Finding } from "../parts/finding";
 import { linkTo, useRoute } from "../state/route";
 import type { TabProps } from "./parts";
 
-/** What stands out in this snapshot, and what grew up to it. */
+/** The findings about this snapshot, and about the growth up to it. */
 export function FindingsTab({ file, files }: TabProps) {
   const upTo = files.flatMap(({ kind }, at) => (kind === "snapshot" && at <= file ? [at] : []));
   return (
@@ -18,13 +18,13 @@ export function FindingsTab({ file, files }: TabProps) {
   );
 }
 
-/** What stands out in the last of some snapshots, and what grew up to it: the largest first. */
+/** The findings about the last of some snapshots, and about the growth up to it, the largest first. */
 export function SnapshotFindings({ files }: { files: readonly number[] }) {
   const route = useRoute();
   const last = files[files.length - 1] ?? 0;
   const asked = useAnswer<Suspects>("heap/suspects", { files: files.map(String) });
   useExport({ title: "Findings", command: asked.answer?.command });
-  // The command line goes on with this verb; the part of that name shows the same.
+  // The finding suggests this verb of the command line; the tab of the same name shows the same.
   const nextLink = ([verb, what]: Suspect["next"]) => {
     const params: Record<string, string> = verb === "dominators" ? { at: what, node: what } : what ? { what } : {};
     return linkTo(route, { view: "heap", file: last, part: verb, params, fresh: true });
@@ -53,7 +53,7 @@ export function SnapshotFindings({ files }: { files: readonly number[] }) {
   );
 }
 
-/** What stands below as facts is not said twice. */
+/** Omits what is shown as facts below. */
 export function shortSentence({ sentence, made_at, held_by }: Pick<Suspect, "sentence" | "made_at" | "held_by">): string {
   return sentence.replace(`. Most of it was made in ${made_at}`, "").replace(`, and is held by ${held_by}`, "");
 }

@@ -1,10 +1,10 @@
-/** A heap's graph as a file: of `bactrian heap graph`. The page's export has what is opened there. */
+/** A heap's graph as a file, for `bactrian heap graph`. The page's export includes what is opened there. */
 import { bytes, count } from "../format";
 import { linksSvg } from "../pictures/links-svg";
 import type { Around, Reduced } from "./answers";
 import { drawnAround, drawnReduced } from "./drawn_graph";
 
-/** What is shown of a heap, in a line. */
+/** A one-line summary of the graph. */
 export function graphSummary(graph: Reduced | Around): string {
   if (!("sets" in graph)) {
     const away = `${graph.steps} ${graph.steps === 1 ? "pointer" : "pointers"} away`;
@@ -16,7 +16,7 @@ export function graphSummary(graph: Reduced | Around): string {
   return `${bytes(graph.total)} in ${count(graph.blocks)} blocks: ${shown} of ${count(graph.all)} sets, each entered through one block. Areas are bytes.${others}`;
 }
 
-/** What crates/web/src/pictures.rs asks for. */
+/** Called by crates/web/src/pictures.rs. */
 export function graphFile(graph: Reduced | Around, about: { title: string }): string {
   const { nodes, links } = "sets" in graph ? drawnReduced(graph) : drawnAround(graph);
   return linksSvg(about.title, [graphSummary(graph)], nodes, links);

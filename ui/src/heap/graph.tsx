@@ -1,4 +1,7 @@
-/** The heap in one picture, reduced to its largest sets; any of them opens what is around it. Or what is around one block. */
+/**
+ * The heap in one picture, reduced to its largest sets, each of which can be expanded to its neighbourhood. Or the neighbourhood
+ * of one block.
+ */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -11,7 +14,7 @@ import { toggled, useExpansions } from "./expansions";
 import { graphSummary } from "./graph-file";
 import { Next } from "./parts";
 
-/** What a click on a node asks for. */
+/** The question that a click on a node asks. */
 function expansion(file: number, around: string): Params {
   return { file, around, steps: 1, nodes: 15 };
 }

@@ -1,4 +1,4 @@
-/** One block or root, beside whatever is shown: what it is, what is in it, who points to it. */
+/** The inspector: one block or root, beside any view, with its type, its fields, and what points to it. */
 import { useEffect, useState } from "preact/hooks";
 import { canAsk } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -12,7 +12,7 @@ import { Block, Next, showParams } from "./parts";
 import { treeParams } from "./tree";
 import { WithoutLink } from "./what_if";
 
-/** Rows that are asked for when there are more than at first. */
+/** The number of rows requested after the first ones. */
 const MORE = 500;
 
 export function Inspector({ file, block }: { file: number; block: string }) {
@@ -97,7 +97,7 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
   );
 }
 
-/** A block in a line: it can be followed. */
+/** A block in one line, as a link. */
 function Line({ line }: { line: NodeLine }) {
   return <Block node={line.node}><span class="what">{line.what}</span></Block>;
 }
@@ -105,7 +105,7 @@ function Line({ line }: { line: NodeLine }) {
 function Fields({ shown }: { shown: Shown }) {
   if (shown.fields.length === 0) return null;
   const left = shown.field_count - shown.fields.length;
-  // What a root holds has no place in it.
+  // What a root holds has no position in it.
   const hasPlaces = shown.fields.some(({ place }) => place);
   return (
     <>

@@ -1,4 +1,4 @@
-/** Small parts that the tabs of a heap share. */
+/** Small components shared by the tabs of a heap. */
 import type { ComponentChildren } from "preact";
 import { canAsk } from "../api/ask";
 import { bytes, percent } from "../format";
@@ -7,13 +7,13 @@ import type { ShownFile } from "../api/files";
 import { linkTo, useRoute, type Change } from "../state/route";
 import type { Coverage } from "./answers";
 
-/** What a tab is given. */
+/** The properties of a tab. */
 export interface TabProps {
   file: number;
   files: readonly ShownFile[];
 }
 
-/** A link to another question. In a report it is one only if the answer is there. */
+/** A link to another question. In a report it is a link only if the answer is available. */
 export function Next(props: { to: Change; asks?: readonly [string, Params]; title?: string; children: ComponentChildren }) {
   const route = useRoute();
   const { asks } = props;
@@ -25,7 +25,7 @@ export function Next(props: { to: Change; asks?: readonly [string, Params]; titl
   );
 }
 
-/** Opens the inspector on a block or root. */
+/** A link that opens the inspector on a block or root. */
 export function Block({ node, children }: { node: number | string; children: ComponentChildren }) {
   const route = useRoute();
   const name = typeof node === "number" ? `@${node}` : node;
@@ -37,12 +37,12 @@ export function Block({ node, children }: { node: number | string; children: Com
   );
 }
 
-/** What the inspector asks. */
+/** The parameters of the inspector's question. */
 export function showParams(file: number, block: string): Params {
   return { file, block };
 }
 
-/** How well types are known, in a line. */
+/** How many types are known, in one line. */
 export function TypesKnown({ coverage }: { coverage: Coverage | null }) {
   if (!coverage) return null;
   const reasons = coverage.reasons.slice(0, 3).map(({ reason, share }) => `${reason} (${percent(share)})`);
@@ -53,7 +53,7 @@ export function TypesKnown({ coverage }: { coverage: Coverage | null }) {
   );
 }
 
-/** A size and what part of everything it is. */
+/** A size and its share of the total. */
 export function Size({ of, all }: { of: number; all: number }) {
   return (
     <>
@@ -62,7 +62,7 @@ export function Size({ of, all }: { of: number; all: number }) {
   );
 }
 
-/** A row's place in a tree, with a mark that opens it. */
+/** A row's indentation in a tree, with a button that opens it. */
 export function TreeCell(props: { level: number; opens: boolean; isOpen: boolean; isLoading?: boolean; onToggle: () => void; children: ComponentChildren }) {
   return (
     <span class="tree-cell" style={{ paddingLeft: `${props.level * 1.1}rem` }}>

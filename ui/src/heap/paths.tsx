@@ -1,4 +1,4 @@
-/** Why something is alive: paths from roots to a block, or to all blocks of a type, drawn with the fields they go through. */
+/** Why something is alive: paths from roots to a block, or to all blocks of a type, drawn with the fields on the way. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { canAsk, isReport, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -16,7 +16,7 @@ export function PathsTab({ file }: { file: number }) {
   const route = useRoute();
   const what = route.params.get("what");
   const [text, setText] = useState(what ?? "");
-  // The field says what is shown, however one came here.
+  // The input shows the current question, however the user came here.
   useEffect(() => setText(what ?? ""), [what]);
   const asked = useAnswer<Paths>(what === null ? null : "heap/paths", { file, what: what ?? "" });
   const search = !isReport && (
@@ -39,7 +39,7 @@ export function PathsTab({ file }: { file: number }) {
   );
 }
 
-/** What one might ask about. */
+/** Types to choose from. */
 function Suggestions({ file }: { file: number }) {
   const asked = useAnswer<ClassTable>("heap/classes", classesParams(file, "types"));
   return (
@@ -61,7 +61,7 @@ function Suggestions({ file }: { file: number }) {
   );
 }
 
-/** What a click on a box that stands for many asks for. */
+/** The question that a click on a box of many blocks asks. */
 function apart(file: number, what: string, members: string): Params {
   return { file, what, members, number: 8 };
 }
@@ -81,7 +81,7 @@ function Drawn({ file, paths, what, command }: { file: number; paths: Paths; wha
     if (shape === null || !canAsk("heap/paths", apart(file, what, shape))) return inspect(id);
     route.go({ params: { members: toggled(route.params.getAll("members"), shape) } });
   };
-  // What was taken apart last is looked at: the blocks, of which the middle one is beside their box.
+  // Scrolls to the blocks expanded last, the middle one of which is beside their box.
   const last = [...opened.keys()].at(-1);
   const members = drawing.nodes.filter(({ id }) => last !== undefined && id.includes(` of ${last} `));
   const focus = members[members.length >> 1] ?? drawing.nodes.find(({ isMarked }) => isMarked);

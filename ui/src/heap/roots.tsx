@@ -47,7 +47,7 @@ export function RootsTab({ file }: { file: number }) {
   );
 }
 
-/** What roots point to, as long as nothing else is known: large heaps take a while. */
+/** What roots point to, until the complete answer arrives, which takes a while for large heaps. */
 function AtFirst({ file }: { file: number }) {
   const asked = useAnswer<FirstRoot>("heap/first-roots", { file });
   const lines = useMemo(() => {

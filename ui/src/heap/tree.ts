@@ -1,31 +1,31 @@
 /**
- * The tree of dominators as far as it is known: where in it one is (`at` in the URL), how to ask for what is below, and how
- * keys move in it. The server answers slices; rows that it left out are asked for when they are opened.
+ * The known part of the dominator tree: the current position (`at` in the URL), questions for what is below, and movement by
+ * keys. The server answers in slices; rows that it omitted are requested when they are opened.
  */
 import type { Params } from "../api/ask";
 import { count } from "../format";
 import type { DominatorRow } from "./answers";
 
-/** What the pictures ask for. */
+/** The limits of the pictures' question. */
 export const TREE = { depth: 9, number: 25, "min-share": 0.1 } as const;
 
-/** A step down: `@12 module Main`, or what the blocks of a class are called. */
+/** A step down: `@12 module Main`, or the name of a class. */
 export function stepOf(row: DominatorRow): string {
   return row.node === null ? row.what : `@${row.node} ${row.what}`;
 }
 
-/** The node of a step, if it is one. */
+/** The node of a step, if it has one. */
 export function nodeOf(step: string): string | null {
   return /^@\d+(?= |$)/.exec(step)?.[0] ?? null;
 }
 
-/** What a step is called. */
+/** The name of a step. */
 export function titleOf(step: string): string {
   const node = nodeOf(step);
   return node === null ? step : step.slice(node.length + 1) || node;
 }
 
-/** Where to begin: at the last step that is a node, and from there down by name. */
+/** Where to start: at the last step with a node, and from there down by name. */
 export function questionOf(at: readonly string[]): { of?: string; below?: string[] } {
   const last = at.findLastIndex((step) => nodeOf(step) !== null);
   const of = last < 0 ? null : nodeOf(at[last] ?? "");
@@ -33,20 +33,20 @@ export function questionOf(at: readonly string[]): { of?: string; below?: string
   return { ...(of ? { of } : {}), ...(below.length > 0 ? { below } : {}) };
 }
 
-/** The question for what is at a place. The root of all is no step: it is where one begins. */
+/** The question for a position. The root of all is not a step, but the starting point. */
 export function treeParams(file: number, at: readonly string[], blocks: boolean, all = false): Params {
   const limits = all ? { depth: 2, number: 500, "min-share": 0 } : TREE;
   return { file, ...questionOf(at), ...(blocks ? { blocks: true } : {}), ...limits };
 }
 
-/** The row at a path of places from the top. */
+/** The row at a path of child indices from the top. */
 export function rowAt(top: DominatorRow, path: readonly number[]): DominatorRow | null {
   let row: DominatorRow | undefined = top;
   for (const place of path) row = row?.rows[place];
   return row ?? null;
 }
 
-/** The steps from the top down to a path; the top itself is left out. */
+/** The steps from the top down to a path, without the top itself. */
 export function stepsTo(top: DominatorRow, path: readonly number[]): string[] {
   return path.map((_, at) => {
     const row = rowAt(top, path.slice(0, at + 1));
@@ -54,7 +54,7 @@ export function stepsTo(top: DominatorRow, path: readonly number[]): string[] {
   });
 }
 
-/** A row as it was told anew, with more rows but fewer levels: what was known below its rows stays. */
+/** A row from a newer answer with more rows but fewer levels: what was known below its rows stays. */
 export function mergedRow(old: DominatorRow, fresh: DominatorRow): DominatorRow {
   const known = new Map(old.rows.map((row) => [stepOf(row), row]));
   const rows = fresh.rows.map((row) => {
@@ -64,7 +64,7 @@ export function mergedRow(old: DominatorRow, fresh: DominatorRow): DominatorRow 
   return { ...fresh, rows };
 }
 
-/** Where an arrow key leads: down to the first child, up to the parent, aside to siblings. */
+/** Where an arrow key leads: down to the first child, up to the parent, sideways to siblings. */
 export function moved(top: DominatorRow, path: readonly number[], key: string): number[] {
   const here = [...path];
   const last = here.at(-1);
@@ -84,7 +84,7 @@ export function moved(top: DominatorRow, path: readonly number[], key: string): 
   }
 }
 
-/** What decides a row's colour: the module or type that it is of. */
+/** What determines a row's colour: its module or type. */
 export function colourName(what: string): string {
   if (/^(all roots|globals|stacks|finalisers|local roots|global roots|fields of threads|hooks|sampler|unknown roots)/.test(what)) return "[roots]";
   return what

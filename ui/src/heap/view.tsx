@@ -25,7 +25,7 @@ interface Tab {
   part: string;
   title: string;
   show: (props: TabProps) => preact.JSX.Element;
-  /** How many snapshots there must be. */
+  /** The least number of snapshots. */
   least?: number;
 }
 
@@ -47,7 +47,7 @@ const TABS: readonly Tab[] = [
   { part: "compare", title: "Compare", show: CompareTab, least: 2 },
 ];
 
-/** Who holds it is what one comes for. */
+/** Most users want to know who holds the memory. */
 const FIRST = "roots";
 
 export function HeapView({ file, files }: ViewProps) {
@@ -94,7 +94,7 @@ export function HeapView({ file, files }: ViewProps) {
   );
 }
 
-/** Goes to whatever is typed: an address, a number, a value of a module, a type. */
+/** Goes to what was typed: an address, a number, a value of a module, a type. */
 function Finder({ file }: { file: number }) {
   const route = useRoute();
   const [text, setText] = useState("");

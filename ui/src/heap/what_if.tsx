@@ -1,4 +1,4 @@
-/** What would be free if some references were not there: those that were chosen in tables and in the inspector. */
+/** What would be freed without some references, which were chosen in tables and in the inspector. */
 import { useAnswer } from "../api/use";
 import { bytes, count, percent } from "../format";
 import { Answered, Panel } from "../parts/controls";
@@ -8,12 +8,12 @@ import { useRoute } from "../state/route";
 import type { FreedClass, WhatIf } from "./answers";
 import { Next } from "./parts";
 
-/** Rows that are asked for. */
+/** The number of rows requested. */
 const ROWS = 10;
 
 const params = (file: number, cut: readonly string[]) => ({ file, cut, number: ROWS });
 
-/** Thinks one more reference away. */
+/** A link that adds a reference to those to cut. */
 export function WithoutLink({ file, what, children }: { file: number; what: string; children: string }) {
   const route = useRoute();
   const cuts = route.params.getAll("cut");

@@ -1,4 +1,4 @@
-/** Numbers over time, one picture for those that belong together. */
+/** Charts over time, one picture for numbers that belong together. */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { canAsk, type Params } from "../api/ask";
 import type { DrawnLine, Line } from "../api/generated";
@@ -14,13 +14,13 @@ import { useLive } from "./use-live";
 interface Chart {
   title: string;
   names: readonly string[];
-  /** Not shown if nothing is known of it. */
+  /** Hidden if there are no values. */
   isOptional?: boolean;
 }
 
 const USES = ["heap_used", "heap_free", "minor_heaps", "external", "c", "stacks", "code", "shared"];
 
-/** The pictures of every program. */
+/** The charts of every program. */
 export const CHARTS: readonly Chart[] = [
   { title: "Memory", names: ["runtime.heap", "runtime.live", "process.rss"] },
   { title: "Memory by its use", names: USES.map((use) => `process.memory.${use}`), isOptional: true },
@@ -31,11 +31,11 @@ export const CHARTS: readonly Chart[] = [
   { title: "Processor", names: ["process.cpu"] },
 ];
 
-/** Lines that differ in lightness as well as in hue. */
+/** Line colours that differ in lightness as well as in hue. */
 const LIGHT = ["#0b63a5", "#c25b00", "#1b7f5a", "#8a3b7d", "#5d636d", "#8a6d00", "#b3123f", "#4440c0"];
 const DARK = ["#6db6f0", "#f0a35e", "#6fcf9f", "#d99ad0", "#a0a6b0", "#e0cc5a", "#ff8aa0", "#a9a6ff"];
 
-/** What is shown of a program. */
+/** The state of the view of a program. */
 export interface Watched {
   file: number;
   watch: Watch;
@@ -43,7 +43,7 @@ export interface Watched {
   markers: readonly Line[];
 }
 
-/** Parameters that are not as usual only: a report has the answers to those. */
+/** Parameters that differ from the defaults, which is the form used in reports. */
 export function timeParams({ at, span }: Watch): Params {
   return { at: at ?? undefined, last: span > 0 ? span : undefined };
 }
@@ -55,7 +55,7 @@ function labelOf(line: DrawnLine, isAlone: boolean): string {
   return part && part !== "per second" && part !== "share of time" ? `${name} ${part}` : name;
 }
 
-/** `unit`: only lines of this one, where observers have several. */
+/** `unit`: only lines with this unit, if observers have several. */
 export function LiveChart(props: Watched & Chart & { height?: number; unit?: string | null }) {
   const { title, names, watch } = props;
   const { go } = useRoute();

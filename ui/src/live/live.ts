@@ -1,9 +1,9 @@
-/** How numbers of observers are read, and where it is looked at. Pure, so that it can be tested. */
+/** Formatting of observers' numbers, and the viewed moment. Pure, so that it can be tested. */
 import type { Observer, TreeNode } from "../api/generated";
 import { bytes, count, percent, seconds } from "../format";
 import type { DrawnLink, DrawnNode } from "../pictures/links-drawing";
 
-/** A number with its unit, as the command line writes it. */
+/** A number with its unit, in the format of the command line. */
 export function amount(value: number, unit: string | null, isRate = false): string {
   if (unit === "nanoseconds" && isRate) return percent(value / 1e9);
   const text =
@@ -16,7 +16,7 @@ function plain(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-/** A moment as clocks show it: `1:02:03.4`. */
+/** A moment as a clock time: `1:02:03.4`. */
 export function clock(at: number): string {
   const tenths = Math.floor(at * 10 + 1e-6);
   const [hours, minutes, rest] = [Math.floor(tenths / 36000), Math.floor(tenths / 600) % 60, tenths % 600];
@@ -25,7 +25,7 @@ export function clock(at: number): string {
   return hours > 0 ? `${hours}:${end}` : end;
 }
 
-/** Kinds in the order in which they are shown, as people call them. */
+/** Kinds in display order, with their titles. */
 export const KINDS: readonly (readonly [string, string])[] = [
   ["point", "Points"], ["counter", "Counters"], ["gauge", "Gauges"], ["int", "Numbers"], ["float", "Numbers"], ["bool", "Truth values"], ["text", "Texts"],
   ["time", "Times"], ["tag", "Tags"], ["table", "Hash tables"], ["tree", "Trees"], ["histogram", "Histograms"], ["span", "Spans"],
@@ -56,8 +56,8 @@ const SIZES = [
 ] as const;
 
 /**
- * The sizes of a program that are known. A program that has ended has none any more: they are what was known last, and 0 is not that
- * but its memory going away, which older recordings have as their last value.
+ * The known sizes of a program. For a program that has ended they are the last known ones. A 0 is not among them: older
+ * recordings end with it as the memory is released.
  */
 export function sizesOf(observers: readonly Observer[], hasEnded: boolean): { title: string; bytes: number }[] {
   return SIZES.flatMap(([name, title]) => {
@@ -66,7 +66,7 @@ export function sizesOf(observers: readonly Observer[], hasEnded: boolean): { ti
   });
 }
 
-/** The tree as lines with their depth: each node once, so that graphs with cycles end. */
+/** The tree as lines with their depth. Each node occurs once in full, so that cycles end. */
 export function treeLines(tree: { nodes: TreeNode[] }, most = 400): { label: string; depth: number; again: boolean }[] {
   const lines: { label: string; depth: number; again: boolean }[] = [];
   const seen = new Set<number>();
@@ -83,7 +83,7 @@ export function treeLines(tree: { nodes: TreeNode[] }, most = 400): { label: str
   return lines;
 }
 
-/** A tree or graph as boxes with arrows; what occurs twice has two arrows. */
+/** A tree or graph as boxes with arrows; a shared node has several arrows. */
 export function drawnTree(nodes: readonly TreeNode[]): { nodes: DrawnNode[]; links: DrawnLink[] } {
   return {
     nodes: nodes.map(({ label, children }, at) => ({
@@ -98,14 +98,14 @@ export function drawnTree(nodes: readonly TreeNode[]): { nodes: DrawnNode[]; lin
   };
 }
 
-/** A graph of observers. */
+/** A chart of observers. */
 export interface Graph {
   title: string;
   names: string[];
   unit?: string | null;
 }
 
-/** The graphs of those that are chosen: one for each, or one for all of a unit. Of tables, bindings and how full they are have one each. */
+/** The charts of the chosen observers: one each, or one per unit. A table has separate charts for its bindings and its fill. */
 export function graphsOf(chosen: readonly Observer[], isTogether: boolean): Graph[] {
   const graphs = new Map<string, Graph>();
   const add = (key: string, title: string, name: string, unit?: string | null) => {
@@ -125,11 +125,11 @@ export function graphsOf(chosen: readonly Observer[], isTogether: boolean): Grap
   return [...graphs.values()];
 }
 
-/** Where it is looked at: following the program, or at a moment. */
+/** The viewed time: following the program, or at a moment. */
 export interface Watch {
-  /** Seconds since the start; null: the last moment. */
+  /** Seconds since the start; null for the last moment. */
   at: number | null;
-  /** So many seconds are shown; 0: all. */
+  /** The number of seconds shown; 0 for all. */
   span: number;
 }
 
@@ -141,13 +141,13 @@ export function watchFrom(params: URLSearchParams): Watch {
   return { at: Number.isFinite(at) && at >= 0 ? at : null, span: Number.isFinite(span) && span > 0 ? span : 0 };
 }
 
-/** A step of time back or on, within what is known; null is the end. */
+/** A step back or forward in time, clamped to the known range; null means the end. */
 export function stepped(at: number | null, by: number, from: number, to: number): number | null {
   const next = Math.max(from, (at ?? to) + by);
   return next >= to && by > 0 ? null : Math.round(next * 1000) / 1000;
 }
 
-/** How far one step of the arrows goes: a sixtieth of what is shown. */
+/** The size of a step with the arrow keys: a sixtieth of what is shown. */
 export function stepOf(span: number, from: number, to: number): number {
   return Math.max(0.1, (span > 0 ? span : to - from) / 60);
 }

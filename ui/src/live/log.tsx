@@ -1,4 +1,4 @@
-/** What the program wrote, up to the moment that is looked at. */
+/** The program's log, up to the viewed moment. */
 import { useEffect, useRef } from "preact/hooks";
 import { canAsk } from "../api/ask";
 import type { LogAnswer } from "../api/generated";
@@ -28,7 +28,7 @@ export function LogPart(watched: Watched) {
 
 function Lines({ log, command }: { log: LogAnswer; command: string | null | undefined }) {
   const list = useRef<HTMLOListElement>(null);
-  // The newest line is the one to see, as on a terminal.
+  // Scrolls to the newest line, like a terminal.
   useEffect(() => list.current?.lastElementChild?.scrollIntoView({ block: "nearest" }), [log.count]);
   useExport({ title: "log", command, csv: () => csvOf([["seconds", "line"], ...log.log.map((line) => [line.time, line.text])]) });
   if (log.count === 0) return <p class="faint">No lines.</p>;

@@ -1,4 +1,4 @@
-/** What a program lets be observed, by kind: values, trees as graphs, and the lines of those that are chosen. */
+/** A program's observers by kind: values, trees as graphs, and charts of the chosen ones. */
 import { useMemo, useState } from "preact/hooks";
 import { canAsk } from "../api/ask";
 import type { Distribution, Observer, SiteRow, TreeNode } from "../api/generated";
@@ -30,7 +30,7 @@ export function ObserversPart(watched: Watched) {
         const groups = byKind(observers);
         const ofRuntime = observers.filter((observer) => isOfRuntime(observer.name));
         const runtime = ofRuntime.filter((observer) => observer.kind !== "sites" && observer.state !== "failed");
-        // Said once: it is the same for most of them.
+        // Shown once, because the reason is the same for most of them.
         const unknown = [...new Set(ofRuntime.filter((observer) => observer.state === "failed").map((observer) => String(observer.value)))];
         const all = [...groups, { title: "Runtime and process", observers: runtime }];
         const graphs = graphsOf(chosen.flatMap((title) => observers.find((observer) => observer.title === title) ?? []), isTogether);
@@ -123,10 +123,10 @@ function columnsOf(kind: string): TableColumn<Observer>[] {
   }
 }
 
-/** More nodes than this are no picture that says anything. */
+/** A picture with more nodes is not informative. */
 const MOST_DRAWN = 300;
 
-/** A tree or graph, as one and as lines of text. */
+/** A tree or graph, as a picture and as lines of text. */
 function Tree({ observer }: { observer: Observer }) {
   const nodes = observer.state === "observed" ? (observer.value as { nodes: TreeNode[] }).nodes : [];
   const canDraw = nodes.length > 0 && nodes.length <= MOST_DRAWN;
@@ -162,7 +162,7 @@ function TreeText({ nodes }: { nodes: TreeNode[] }) {
   );
 }
 
-/** Where the program allocates. */
+/** Allocation sites. */
 export function SitesPart(watched: Watched) {
   const asked = useObservers(watched);
   return (

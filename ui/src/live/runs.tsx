@@ -1,4 +1,4 @@
-/** Runs of a program side by side, if it was started again while somebody watched. */
+/** Runs of a program side by side, if it was restarted while being observed. */
 import type { RunRow } from "../api/generated";
 import { bytes } from "../format";
 import { Table, type TableColumn } from "../parts/table";

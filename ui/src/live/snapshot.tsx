@@ -1,6 +1,6 @@
 /**
- * A snapshot of a program that runs, taken from here: the button in its view, and above all views how far it has come and what
- * became of it. When it is there, the page goes to it, unless one has gone elsewhere meanwhile.
+ * Snapshots of a running program taken from the page: the button in its view, and above all views the progress and the result.
+ * When the snapshot is ready the page goes to it, unless the user has gone elsewhere meanwhile.
  */
 import { useEffect, useState } from "preact/hooks";
 import { change } from "../api/ask";
@@ -9,10 +9,10 @@ import { percent } from "../format";
 import { useKeys } from "../state/keys";
 import { linkTo, useRoute } from "../state/route";
 
-/** The one that was asked for in this tab, last. */
+/** The number of the last snapshot requested in this tab. */
 let own = 0;
 
-/** Asks for one. What becomes of it is told with the files; why none is begun is thrown. */
+/** Requests a snapshot. The result comes with the list of files; throws if none is started. */
 async function take(file: number): Promise<void> {
   own = (await change<Taking>("snapshot", { file })).number;
   lookAgain();
@@ -35,7 +35,7 @@ export function TakeSnapshot({ file, isBusy }: { file: number; isBusy: boolean }
   );
 }
 
-/** How far the snapshot has come that is being taken, or what became of it; until it is closed, or the page is loaded again. */
+/** The progress of the current snapshot, or its result, until it is closed or the page is reloaded. */
 export function SnapshotTaking({ taking, files }: { taking: Taking | null; files: readonly ShownFile[] }) {
   const route = useRoute();
   const [closed, setClosed] = useState(0);

@@ -1,13 +1,13 @@
-/** Answers that are asked for again and again while the program is followed, and the tab is looked at. */
+/** Answers that are repeatedly requested while the program is followed and the tab is visible. */
 import { useEffect, useState } from "preact/hooks";
 import { isReport, type Params } from "../api/ask";
 import type { Questions } from "../api/generated";
 import { useAnswer, type Asked } from "../api/use";
 
-/** Twice a second: what is shown moves, and nobody waits for anybody. */
+/** In milliseconds. With the time of the answer about twice a second: smooth, without piling up requests. */
 const PAUSE = 450;
 
-/** Asks, and asks again a little after each answer as long as it is `following`. */
+/** Asks, and asks again a little after each answer while `following`. */
 export function useLive<N extends keyof Questions>(name: N, params: Params, following: boolean): Asked<Questions[N]["answer"]> {
   const [round, setRound] = useState(0);
   const asked = useAnswer<Questions[N]["answer"]>(name, params, round);
@@ -20,7 +20,7 @@ export function useLive<N extends keyof Questions>(name: N, params: Params, foll
   return asked;
 }
 
-/** Whether the tab is looked at. */
+/** Whether the tab is visible. */
 function useVisible(): boolean {
   const [isVisible, setVisible] = useState(!document.hidden);
   useEffect(() => {

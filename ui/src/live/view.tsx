@@ -1,4 +1,4 @@
-/** A program that runs, or a recording of one: numbers that move, and the way back in time. */
+/** A running program, or a recording of one: moving numbers, and rewinding. */
 import type { ComponentChildren } from "preact";
 import { isReport, canAsk } from "../api/ask";
 import type { LiveStateAnswer } from "../api/generated";
@@ -15,10 +15,10 @@ import { Runs } from "./runs";
 import { TakeSnapshot } from "./snapshot";
 import { useLive } from "./use-live";
 
-/** First what all programs have, then what few let be observed. */
+/** First the tabs that every program has, then those that few programs use. */
 const PARTS: readonly (readonly [string, string])[] = [["", "Charts"], ["sites", "Sites"], ["log", "Log"], ["observers", "Observers"]];
 
-/** Those that have something to show, and the one that is asked for. */
+/** The tabs that are not empty, and the requested one. */
 function partsOf(state: LiveStateAnswer, part: string): typeof PARTS {
   const isEmpty: Record<string, boolean> = { sites: !state.has_sites, log: !state.has_log };
   return PARTS.filter(([id]) => id === part || !isEmpty[id]);
@@ -42,13 +42,13 @@ export function LiveView({ file, files, taking }: ViewProps) {
   );
 }
 
-/** `children`: what can be done with the program. */
+/** `children`: actions on the program. */
 function Live({ file, watch, isFollowing, state, children }: { file: number; watch: Watch; isFollowing: boolean; state: LiveStateAnswer; children: ComponentChildren }) {
   const route = useRoute();
   const { go, part } = route;
   const { about } = state;
   const parts = partsOf(state, part);
-  // What is over does not change any more. A recording that is being read does.
+  // A program that has ended does not change any more; a recording that is being read does.
   const isMoving = !state.is_over;
   const look = (at: number | null) => {
     if (at === null || canAsk("live/state", { file, at })) go({ params: { at: at === null ? null : String(at) } }, { replace: true });
@@ -144,7 +144,7 @@ function Badge({ state, isFollowing }: { state: LiveStateAnswer; isFollowing: bo
   return <span class={`badge ${kind}`} data-testid="live-state">{text}</span>;
 }
 
-/** What to worry about, what was lost, how it ended. */
+/** Warnings, losses, and how the program ended. */
 function Told({ state }: { state: LiveStateAnswer }) {
   const { about } = state;
   const lost: string[] = [];

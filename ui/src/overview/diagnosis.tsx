@@ -1,4 +1,4 @@
-/** What is wrong with the program, before everything else: a sentence, memory over time, and what was found, the largest first. */
+/** The diagnosis, before everything else: a sentence, memory over time, and findings, the largest first. */
 import type { ShownFile } from "../api/files";
 import type { ContentsAnswer as Contents, HeapInfo, TimelineAnswer as Timeline, TopAnswer as Top, TraceInfo } from "../api/generated";
 import { useAnswer } from "../api/use";
@@ -12,7 +12,7 @@ import { wordsOf } from "../trace/telling";
 
 export type Placed = { file: ShownFile; at: number };
 
-/** So many places of a trace are told where there is no snapshot that says more. */
+/** The number of a trace's sites shown if there is no snapshot, which would say more. */
 const PLACES = 3;
 
 export function Diagnosis({ traces, snapshots }: { traces: readonly Placed[]; snapshots: readonly Placed[] }) {
@@ -29,7 +29,7 @@ export function Diagnosis({ traces, snapshots }: { traces: readonly Placed[]; sn
   );
 }
 
-/** How large the heap is, and how it came to that. */
+/** The size of the heap, and how it grew. */
 function Sentence({ snapshots }: { snapshots: readonly Placed[] }) {
   const ends = [snapshots[0], snapshots[snapshots.length - 1]].map((one) => one?.at ?? 0);
   const earlier = useAnswer<HeapInfo>("overview/info", { file: ends[0] ?? 0 }).answer?.result;
@@ -45,7 +45,7 @@ function Sentence({ snapshots }: { snapshots: readonly Placed[] }) {
   );
 }
 
-/** How much the program kept, of how much it allocated. */
+/** How much the program retained, of how much it allocated. */
 function TraceSentence({ trace }: { trace: Placed }) {
   const info = useAnswer<TraceInfo>("overview/info", { file: trace.at }).answer?.result;
   const contents = useAnswer<Contents>("overview/contents", { file: trace.at }).answer?.result.contents;
@@ -88,7 +88,7 @@ function Memory({ trace, snapshots, isNamed }: { trace: Placed; snapshots: reado
   );
 }
 
-/** The moment of a snapshot in a picture of the same process. */
+/** The moment of a snapshot, in a picture of the same process. */
 function Mark({ snapshot, pid, end }: { snapshot: Placed; pid: number; end: number }) {
   const route = useRoute();
   const of = useAnswer<HeapInfo>("overview/info", { file: snapshot.at }).answer?.result;
@@ -98,7 +98,7 @@ function Mark({ snapshot, pid, end }: { snapshot: Placed; pid: number; end: numb
   return <a class="memory-mark" style={{ left }} title={title} aria-label={title} href={linkTo(route, { view: "heap", file: snapshot.at, fresh: true })} />;
 }
 
-/** Where most of what is kept was allocated: who holds it, only a snapshot tells. */
+/** The allocation sites of most of what is retained. Only a snapshot knows who holds it. */
 function OfTrace({ trace }: { trace: Placed }) {
   const route = useRoute();
   const top = useAnswer<Top>("trace/top", { file: trace.at, by: "site", number: PLACES });

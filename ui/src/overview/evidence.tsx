@@ -1,4 +1,4 @@
-/** The files that all of this is from, a row each: how much, when, how sure. What else there is to say of one opens below. */
+/** The evidence, a row for each file: how much, when, how certain. Each row opens to more facts. */
 import type { ContentsAnswer as Contents, HeapInfo, TraceInfo } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, seconds } from "../format";

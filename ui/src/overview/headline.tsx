@@ -1,4 +1,4 @@
-/** The few numbers that come first, large; facts in small print. */
+/** The most important numbers, large, with facts in small print. */
 import type { ComponentChildren } from "preact";
 
 export function Headline({ children }: { children: ComponentChildren }) {

@@ -1,4 +1,4 @@
-/** A program that runs, or a recording of one: whether it goes on, its size, and what to worry about. */
+/** A running program, or a recording of one: its state, its size, and warnings. */
 import { isReport } from "../api/ask";
 import type { ShownFile } from "../api/files";
 import type { Standing } from "../api/generated";

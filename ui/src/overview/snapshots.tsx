@@ -1,4 +1,4 @@
-/** What a snapshot is made of, and how it was taken. */
+/** What a snapshot contains, and how it was taken. */
 import type { HeapInfo as Info, Roots, Summary } from "../api/generated";
 import { useAnswer } from "../api/use";
 import { bytes, count, date, percent, seconds } from "../format";
@@ -62,7 +62,7 @@ export function SnapshotMore({ at }: { at: number }) {
   );
 }
 
-/** What is free in the major heap, by the size of blocks that it is for. */
+/** The free memory in the major heap, by size class. */
 function Sizes({ sizes }: { sizes: Summary["sizes"] }) {
   const free = sizes.filter((row) => row.free > 0);
   if (free.length === 0) return null;
@@ -79,7 +79,7 @@ function Sizes({ sizes }: { sizes: Summary["sizes"] }) {
   );
 }
 
-/** What the collector counted and how it is set. */
+/** The collector's counters and settings. */
 function Collector({ numbers }: { numbers: Summary["collector"] }) {
   if (numbers.length === 0) return null;
   return (

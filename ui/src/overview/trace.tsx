@@ -1,4 +1,4 @@
-/** A trace: peak, what is left in the end, who holds it, and how far these numbers can be believed. */
+/** A trace: its peak, what is left at the end, who retains it, and how reliable these numbers are. */
 import { useAnswer } from "../api/use";
 import type { ContentsAnswer as Contents, TopAnswer as Top, TraceInfo as Info } from "../api/generated";
 import { bytes, count, date, seconds } from "../format";

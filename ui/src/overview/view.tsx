@@ -1,4 +1,4 @@
-/** What is wrong, then the files that say so. */
+/** The diagnosis, then the files that it is based on. */
 import type { ViewProps } from "../api/files";
 import { Diagnosis } from "./diagnosis";
 import { Evidence } from "./evidence";

@@ -1,4 +1,4 @@
-/** The small controls that views are made of. */
+/** Small controls for all views. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { canClick } from "../api/ask";
@@ -7,13 +7,13 @@ import type { Asked } from "../api/use";
 import { errorOf, bytes, type Estimate } from "../format";
 import { useKeys } from "../state/keys";
 
-/** One of a few. */
+/** A choice of one among a few options. */
 export function Segmented<V extends string>(props: {
   label: string;
   options: readonly (readonly [V, string])[];
   value: V;
   onChange: (value: V) => void;
-  /** Options that cannot be chosen now: a report does not have them. */
+  /** Options that are not available: a report does not have them. */
   disabled?: ((value: V) => boolean) | undefined;
 }) {
   for (const [value] of props.options) if (!props.disabled?.(value)) canClick(() => props.onChange(value));
@@ -63,7 +63,7 @@ export function Segmented<V extends string>(props: {
   );
 }
 
-/** One of many. */
+/** A choice of one among many options. */
 export function Select<V extends string>(props: {
   label: string;
   options: readonly (readonly [V, string])[];
@@ -96,7 +96,7 @@ export function Toggle(props: { label: string; title?: string; on: boolean; onCh
   );
 }
 
-/** How many of something. */
+/** A number on a scale. */
 export function Slider(props: { label: string; min: number; max: number; value: number; onChange: (value: number) => void }) {
   return (
     <label class="slider">
@@ -113,14 +113,14 @@ export function Slider(props: { label: string; min: number; max: number; value: 
   );
 }
 
-/** A field to search in; `/` goes there. Suggestions complete what is typed. */
+/** A search field, which has the focus key `/`. Suggestions complete the input. */
 export function Search(props: {
   label: string;
   value: string;
   onInput: (text: string) => void;
   onEnter?: (text: string) => void;
   suggestions?: readonly string[];
-  /** The key that goes there. */
+  /** The key that focuses it. */
   hotkey?: string;
 }) {
   const input = useRef<HTMLInputElement>(null);
@@ -153,7 +153,7 @@ export function Search(props: {
   );
 }
 
-/** A value that follows another a little later: what is typed is not asked for letter by letter. */
+/** A value that follows another with a delay, so that input is not sent letter by letter. */
 export function useSettled<V>(value: V, milliseconds = 200): V {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -163,7 +163,7 @@ export function useSettled<V>(value: V, milliseconds = 200): V {
   return settled;
 }
 
-/** How something is done with a mouse and with a finger: what is read is decided by the device (style.css). */
+/** Instructions for the mouse and for touch; the device determines which are shown (style.css). */
 export function ByPointer({ mouse, touch }: { mouse: ComponentChildren; touch: ComponentChildren }) {
   return (
     <>
@@ -188,7 +188,7 @@ export function Panel(props: { title?: ComponentChildren; tools?: ComponentChild
   );
 }
 
-/** What was lost, estimated or left out. */
+/** Notes on what was lost, estimated or left out. */
 export function Notes({ notes }: { notes: readonly string[] | undefined }) {
   if (!notes?.length) return null;
   return (
@@ -202,7 +202,7 @@ export function Notes({ notes }: { notes: readonly string[] | undefined }) {
   );
 }
 
-/** Shows an answer when it is there, and otherwise why it is not. */
+/** Shows an answer when it has arrived, and otherwise why it has not. */
 export function Answered<T>(props: { asked: Asked<T>; children: (result: T) => ComponentChildren }) {
   const { answer, error, loading, question } = props.asked;
   const progress = useProgress(loading ? question : null);
@@ -226,7 +226,7 @@ function HowFar({ step, done }: Progress) {
   );
 }
 
-/** A number, and how sure it is. */
+/** A number, and its uncertainty. */
 export function Estimated({ of, show = bytes }: { of: Estimate; show?: (value: number) => string }) {
   const error = errorOf(of);
   return (

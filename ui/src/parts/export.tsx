@@ -1,4 +1,4 @@
-/** Export of what is shown: each view says what it can give, the menu of the page gives it. */
+/** Export of what is shown: each view offers what it can export, and the page's menu exports it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface Exportable {
@@ -14,7 +14,7 @@ export interface Exportable {
 const offered: { now: () => Exportable }[] = [];
 const listeners = new Set<() => void>();
 
-/** Offers something for export as long as the component is there. What was offered last stands first. */
+/** Offers something for export while the component is mounted. The last offer comes first. */
 export function useExport(what: Exportable): void {
   const now = useRef(what);
   now.current = what;
@@ -29,7 +29,7 @@ export function useExport(what: Exportable): void {
   }, []);
 }
 
-/** Texts of cells come from files: what a spreadsheet would take for a formula is made text. */
+/** Cell texts come from files: what a spreadsheet would interpret as a formula is turned into text. */
 export function csvOf(rows: readonly (readonly (string | number)[])[]): string {
   const cell = (value: string | number) => {
     const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
@@ -38,9 +38,9 @@ export function csvOf(rows: readonly (readonly (string | number)[])[]): string {
   return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
-/** A text in an SVG or HTML file. */
+/** A text for an SVG or HTML file. */
 export function escaped(text: string): string {
-  // Control characters are in no XML.
+  // XML does not permit control characters.
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
     .replaceAll("&", "&amp;")
@@ -61,7 +61,7 @@ function fileName(title: string, end: string): string {
   return `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 80) || "bactrian"}.${end}`;
 }
 
-/** Draws an SVG as a picture; falls back on nothing if the browser cannot. */
+/** Renders an SVG as a bitmap; null if the browser cannot. */
 async function pngOfSvg(svg: string): Promise<Blob | null> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
@@ -87,7 +87,7 @@ async function saveCsv({ title, csv }: Exportable): Promise<void> {
   if (csv) save(fileName(title, "csv"), new Blob([await csv()], { type: "text/csv;charset=utf-8" }));
 }
 
-/** The menu. */
+/** The export menu. */
 export function ExportMenu() {
   const [, redraw] = useState(0);
   const [copied, setCopied] = useState("");

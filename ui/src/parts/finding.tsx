@@ -1,4 +1,4 @@
-/** A finding as a card: what it is and how sure, how large, how it grew, where it was made, who holds it, and the view that shows it. */
+/** A finding as a card: its kind, certainty, size, growth, allocation site and holder, and a link to the view that shows it. */
 import type { ComponentChildren } from "preact";
 import { bytes, percent } from "../format";
 import { Spark } from "../pictures/spark";
@@ -8,9 +8,9 @@ interface FindingProps {
   sure: string;
   size: ComponentChildren;
   share: number;
-  /** Its bytes from snapshot to snapshot; fewer than two are no picture. */
+  /** Its bytes in each snapshot; drawn if there are at least two. */
   series?: readonly number[];
-  /** What a reader looks for first, taken out of the sentence. */
+  /** What readers look for first, extracted from the sentence. */
   facts?: readonly (readonly [name: string, value: string | null])[];
   href: string;
   children: ComponentChildren;

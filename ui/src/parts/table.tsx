@@ -1,9 +1,9 @@
 /**
- * A table that is sorted by clicking and walked through by keys. It offers itself for export as CSV. Small ones have all their
- * rows; others are windows on rows that the server sorts, and more of which come as one scrolls.
+ * A table that is sorted by clicks and navigated by keys. It can be exported as CSV. Small tables have all their rows; others are
+ * windows on rows that the server sorts, with more rows loaded as the user scrolls.
  *
- * On phones each row is a card (style.css): cells carry the name of their column, and the head is a line of chips to sort by.
- * Styles that make a table something else take its roles away in some browsers, so all roles are written down.
+ * On phones each row is a card (style.css): cells have the name of their column, and the head is a row of chips for sorting. Such
+ * styles remove a table's ARIA roles in some browsers, so all roles are explicit.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -17,35 +17,35 @@ export interface TableColumn<R> {
   title: string;
   /** What is shown. */
   cell: (row: R) => ComponentChildren;
-  /** What is exported and, in small tables, sorted by; without it the column does neither. */
+  /** The value for export and for sorting small tables; without it the column has neither. */
   value?: (row: R) => number | string;
-  /** What the server calls the order by this column, if it has one. */
+  /** The server's name for the order by this column, if it has one. */
   order?: string;
   /** From 0 to 1: drawn as a bar behind the cell. */
   bar?: (row: R) => number;
-  /** Numbers stand on the right. */
+  /** Right-aligned, for numbers. */
   number?: boolean;
-  /** Takes what room is left. */
+  /** Takes the remaining width. */
   wide?: boolean;
   /** Explains the column. */
   help?: string;
 }
 
-/** A key that does something with the row one is on. */
+/** A key that acts on the current row. */
 export interface RowKey<R> {
   key: string;
   what: string;
   run: (row: R) => void;
 }
 
-/** How the server sorts. */
+/** The server's sort order. */
 export interface TableOrder {
   by: string;
   reverse: boolean;
   set: (by: string, reverse: boolean) => void;
 }
 
-/** The order that the URL says; `first` if it says none, which is then not written down. */
+/** The order in the URL; by default `first`, which is not written to the URL. */
 export function orderIn(params: URLSearchParams, first: string): TableOrder {
   return {
     by: params.get("sort") ?? first,
@@ -57,25 +57,25 @@ export function orderIn(params: URLSearchParams, first: string): TableOrder {
 interface Props<R> {
   columns: readonly TableColumn<R>[];
   rows: readonly R[];
-  /** If these are the first of many. */
+  /** If these are the first of many rows. */
   window?: RowWindow<R> | undefined;
-  /** The order in which the server has them, and how to get another. */
+  /** The server's order of the rows, and how to change it. */
   order?: TableOrder | undefined;
-  /** Tells rows apart. */
+  /** Identifies a row. */
   id: (row: R, at: number) => string;
-  /** A row was clicked, or Enter pressed on it. */
+  /** Called when a row is clicked, or Enter is pressed on it. */
   onOpen?: ((row: R) => void) | undefined;
-  /** Which column it is sorted by at first, and whether upwards. None: as the rows come. */
+  /** The initial sort column, and whether ascending. By default the order of the rows. */
   sorted?: { by: string; up?: boolean };
   selected?: string | undefined;
-  /** Keys for the row one is on, beside those of all tables. */
+  /** Keys for the current row, in addition to those of all tables. */
   rowKeys?: readonly RowKey<R>[] | undefined;
   /** For export. */
   title: string;
   command?: string | null | undefined;
-  /** Said below the table. */
+  /** Shown below the table. */
   more?: ComponentChildren;
-  /** Whether keys go to this table: one of those that are shown. */
+  /** Whether keys go to this table, rather than to another visible one. */
   keys?: boolean;
 }
 
@@ -86,7 +86,7 @@ export function Table<R>(props: Props<R>) {
   const sort = sortFrom(route.params.get(inUrl)) ?? (props.sorted ? { by: props.sorted.by, up: props.sorted.up ?? false } : null);
   const [at, setAt] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
-  // A row that was reached by keys gets the focus, so that screen readers read it.
+  // A row reached by keys gets the focus, so that screen readers read it.
   const isWalking = useRef(false);
   const heading = columns.find((column) => column.wide) ?? columns[0];
   const column = columns.find((column) => column.title === sort?.by);
@@ -100,8 +100,8 @@ export function Table<R>(props: Props<R>) {
     };
     return [...rows].sort(compare);
   }, [rows, sort?.by, sort?.up, column]);
-  // Rows come and go, as in trees that are opened: one stays on the row where one was.
-  // At once, lest a key that comes right after be undone by what belongs to the one before.
+  // Rows come and go, as in trees that are opened: the current row stays the same. Synchronously, so that an immediately
+  // following key is not undone by effects of the previous one.
   const here = useRef<string | null>(null);
   useLayoutEffect(() => {
     const name = here.current;
@@ -140,7 +140,7 @@ export function Table<R>(props: Props<R>) {
     })),
   ];
   useKeys(known, keys && rows.length > 0);
-  // Keys that go elsewhere come here while one of the rows has the focus.
+  // Keys that go elsewhere are handled here while one of the rows has the focus.
   const press = (event: KeyboardEvent) => {
     if (keys || event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof HTMLTableRowElement)) return;
     const key = known.find((one) => one.key === event.key);
@@ -157,7 +157,7 @@ export function Table<R>(props: Props<R>) {
       return csvOf([told.map((c) => c.title), ...all.map((row) => told.map((c) => c.value?.(row) ?? ""))]);
     },
   });
-  // Sizes begin with the largest, names with the first letter; a click on the same column turns that round.
+  // Sizes are sorted with the largest first, names alphabetically; another click on the same column reverses the order.
   const sortBy = (column: TableColumn<R>) => {
     if (order) {
       if (column.order !== undefined) order.set(column.order, order.by === column.order && !order.reverse);
@@ -242,13 +242,13 @@ export function Table<R>(props: Props<R>) {
   );
 }
 
-/** How a small table is sorted, as the URL says it: `Blocks down`. */
+/** The sort order of a small table in the URL: `Blocks down`. */
 function sortFrom(text: string | null): { by: string; up: boolean } | null {
   const [, by, way] = /^(.*) (up|down)$/.exec(text ?? "") ?? [];
   return by ? { by, up: way === "up" } : null;
 }
 
-/** The end of a window: when it is scrolled into view, the next rows are asked for. */
+/** The end of a window: when it is scrolled into view, the next rows are requested. */
 function More<R>({ window: rest }: { window: RowWindow<R> }) {
   const end = useRef<HTMLParagraphElement>(null);
   const { more } = rest;
@@ -267,7 +267,7 @@ function More<R>({ window: rest }: { window: RowWindow<R> }) {
   );
 }
 
-/** A share of everything as a bar. */
+/** A share of the total as a bar. */
 function Bar({ share }: { share: number }) {
   const width = `${Math.max(0, Math.min(1, share || 0)) * 100}%`;
   return <span class="bar" style={{ width }} aria-hidden="true" />;

@@ -1,4 +1,4 @@
-/** Lines over time, with what lies between the lowest and the highest of each step: where everything lies. */
+/** Layout of lines over time, with the range between minimum and maximum of each step. */
 import { niceTicks, type Look } from "./areas";
 import type { Point, Shape } from "./areas-shapes";
 
@@ -14,7 +14,7 @@ export interface LinesInput {
   times: readonly number[];
   lines: readonly TimeLine[];
   marks: readonly { at: number; label: string }[];
-  /** Seconds at which the pointer is, if it is there. */
+  /** The time at the pointer in seconds; null if it is elsewhere. */
   pointed: number | null;
   showValue: (value: number) => string;
   showTime: (time: number) => string;
@@ -46,7 +46,7 @@ export function frameOf(input: LinesInput, look: Look): Frame {
   };
 }
 
-/** Moments at which the axis is named: round ones, as many as fit. */
+/** The labelled moments of the axis: round ones, as many as fit. */
 export function timeTicks(from: number, to: number, most: number): number[] {
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
   const step = steps.find((step) => (to - from) / step <= most) ?? Math.ceil((to - from) / Math.max(1, most));
@@ -55,7 +55,7 @@ export function timeTicks(from: number, to: number, most: number): number[] {
   return ticks;
 }
 
-/** Parts of a line that have values, so that gaps stay gaps. */
+/** The parts of a line that have values, so that gaps stay gaps. */
 export function pieces<V>(values: readonly (V | null)[]): number[][] {
   const found: number[][] = [];
   values.forEach((value, at) => {
@@ -111,7 +111,7 @@ export function lineShapes(input: LinesInput, look: Look): Shape[] {
   return shapes;
 }
 
-/** The place of the moment that is nearest. */
+/** The index of the nearest moment. */
 export function nearest(times: readonly number[], time: number): number {
   let [low, high] = [0, times.length - 1];
   while (high - low > 1) {
@@ -122,7 +122,7 @@ export function nearest(times: readonly number[], time: number): number {
   return Math.abs((times[low] ?? 0) - time) <= Math.abs((times[high] ?? 0) - time) ? low : high;
 }
 
-/** The moment at a point of the picture, or null beside it. */
+/** The moment at a point of the picture; null outside. */
 export function timeAt(input: LinesInput, look: Look, [px]: Point): number | null {
   const { left, right, from, to } = frameOf(input, look);
   if (px < left - 3 || px > right + 3 || input.times.length === 0) return null;

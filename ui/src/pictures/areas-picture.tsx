@@ -1,6 +1,6 @@
 /**
- * A chart on a canvas that takes the width it has: drawn from shapes, with a pointer that knows what it is at. A finger that
- * is drawn sideways over it points, and a tap points too: only a second tap at the same place is a click.
+ * A chart on a canvas of the available width, drawn from shapes, with hit testing. Dragging a finger sideways points, and so does
+ * a tap; only a second tap at the same place is a click.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ export interface Drawing {
   svg: () => string;
 }
 
-/** The look of now, for a picture of this size. */
+/** The current look, for a picture of this size. */
 function lookOf(width: number, height: number): Look {
   const colours = theme();
   const size = Math.max(11, Number.parseFloat(getComputedStyle(document.documentElement).fontSize) * 0.82);
@@ -21,7 +21,7 @@ function lookOf(width: number, height: number): Look {
   return { width, height, size, text, faint, line, accent, ground: raised };
 }
 
-/** Fingers do not meet a point twice. */
+/** Fingers do not hit the same point twice, in pixels. */
 const REACH = 24;
 
 function near([x, y]: Point, [toX, toY]: Point): boolean {
@@ -29,14 +29,14 @@ function near([x, y]: Point, [toX, toY]: Point): boolean {
 }
 
 export function Picture(props: {
-  /** What it shows, for who cannot see it. */
+  /** The text alternative. */
   label: string;
   /** Height in rem. */
   height: number;
   shapes: (look: Look) => Shape[];
   onPoint?: (at: Point | null, look: Look) => void;
   onClick?: (at: Point, look: Look) => void;
-  /** Whether two taps are at the same thing; if it is not said, those that are near each other are. */
+  /** Whether two taps hit the same thing; by default, whether they are close to each other. */
   isSame?: (a: Point, b: Point, look: Look) => boolean;
   /** Where exports find the drawing. */
   drawing?: { current: Drawing | null };
@@ -88,7 +88,7 @@ export function Picture(props: {
     const now = look();
     const isSame = last !== null && (props.isSame ? props.isSame(last, at, now) : near(last, at));
     const isClick = !isTouched.current || isSame;
-    // What a click leads to is something else, and is pointed at first again.
+    // A click leads to something else, which must be pointed at first again.
     tapped.current = isClick ? null : at;
     if (isClick) props.onClick?.(at, now);
     else props.onPoint?.(at, now);

@@ -1,4 +1,4 @@
-/** What a chart consists of, drawn on a canvas or written as SVG: one description, two painters. */
+/** The shapes of a chart, painted on a canvas or written as SVG: one description, two painters. */
 import { escaped } from "../parts/export";
 
 export type Shape =
@@ -54,7 +54,7 @@ export function paint(context: CanvasRenderingContext2D, shapes: readonly Shape[
 const short = (value: number) => String(Math.round(value * 100) / 100);
 const pairs = (points: readonly Point[]) => points.map(([x, y]) => `${short(x)},${short(y)}`).join(" ");
 
-/** The same as a file. Texts are of programs, so they are escaped. */
+/** The shapes as an SVG file. Texts come from programs, so they are escaped. */
 export function svgOf(shapes: readonly Shape[], width: number, height: number, ground: string): string {
   const lines = shapes.map((shape) => {
     switch (shape.kind) {

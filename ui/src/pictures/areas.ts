@@ -1,19 +1,19 @@
-/** Stacked areas and lines over snapshots or time: where everything lies. Pure, so that it can be tested. */
+/** Layout of stacked areas and lines over snapshots or time. Pure, so that it can be tested. */
 import type { Shape, Point } from "./areas-shapes";
 import { shortened } from "./svg";
 
-/** One band of the stack. */
+/** A band of the stack. */
 export interface Band {
-  /** Tells it from others. */
+  /** Identifies it. */
   id: string;
   label: string;
   colour: string;
   values: readonly number[];
-  /** It is pointed out, for it is why the stack grows. */
+  /** Highlighted, because it makes the stack grow. */
   grows?: boolean;
 }
 
-/** A line above the stack; where it is null nothing is known. */
+/** A line above the stack; null where nothing is known. */
 export interface Line {
   label: string;
   colour: string;
@@ -21,7 +21,7 @@ export interface Line {
   values: readonly (number | null)[];
 }
 
-/** Something that happened at a place of the x axis. */
+/** Something that happened at a position on the x axis. */
 export interface Mark {
   at: number;
   label: string;
@@ -29,16 +29,16 @@ export interface Mark {
 }
 
 export interface AreasInput {
-  /** Where each place lies on the x axis, rising. */
+  /** The positions on the x axis, ascending. */
   xs: readonly number[];
-  /** Two lines below each place: which it is, and when. */
+  /** Two labels below each position: which it is, and when. */
   names: readonly (readonly [string, string])[];
   bands: readonly Band[];
   lines: readonly Line[];
   marks: readonly Mark[];
-  /** Places that are chosen, if any. */
+  /** The chosen position, if any. */
   chosen: number | null;
-  /** What the pointer is at, if it is at anything. */
+  /** What the pointer is at, if anything. */
   hovered: Hit | null;
   show: (value: number) => string;
 }
@@ -46,7 +46,7 @@ export interface AreasInput {
 export interface Look {
   width: number;
   height: number;
-  /** The size of letters. */
+  /** The font size. */
   size: number;
   text: string;
   faint: string;
@@ -57,11 +57,11 @@ export interface Look {
 
 /** What is under the pointer. */
 export interface Hit {
-  /** The nearest place on the x axis. */
+  /** The nearest position on the x axis. */
   place: number;
   /** The band, or null outside of the stack. */
   band: string | null;
-  /** Whether it is below the picture, where places are named. */
+  /** Whether it is below the picture, at the labels. */
   onAxis: boolean;
 }
 
@@ -70,15 +70,15 @@ export interface Layout {
   right: number;
   top: number;
   bottom: number;
-  /** Where each place lies, in pixels. */
+  /** The x coordinate of each position, in pixels. */
   x: readonly number[];
   y: (value: number) => number;
   ticks: readonly number[];
-  /** For each band, the upper edge by place; the lower one is that of the band before. */
+  /** For each band, the upper edge by position; the lower edge is that of the band before. */
   tops: readonly (readonly number[])[];
 }
 
-/** Round numbers from 0 up to at least `most`: 1, 2 or 5 times a power of ten apart. */
+/** Round numbers from 0 to at least `most`, spaced by 1, 2 or 5 times a power of ten. */
 export function niceTicks(most: number, wanted = 5): number[] {
   if (!(most > 0) || !Number.isFinite(most)) return [0, 1];
   const rough = most / wanted;
@@ -90,7 +90,7 @@ export function niceTicks(most: number, wanted = 5): number[] {
   return ticks;
 }
 
-/** Sums of bands from the lowest up, by place. */
+/** Cumulative sums of the bands from the bottom up, by position. */
 export function stacked(bands: readonly Band[], places: number): number[][] {
   const sum = new Array<number>(places).fill(0);
   return bands.map(({ values }) => {
@@ -115,14 +115,14 @@ export function layout(input: AreasInput, look: Look): Layout {
   return { left, right, top, bottom, x, y: (value) => bottom - ((bottom - top) * value) / end, ticks, tops };
 }
 
-/** Those places whose names fit side by side, evenly. */
+/** Evenly spaced positions whose labels fit side by side. */
 export function namedPlaces(x: readonly number[], room: number): number[] {
   const named: number[] = [];
   let free = -Infinity;
   x.forEach((at, place) => {
     const isLast = place === x.length - 1;
     if (at - free >= room || isLast) {
-      // The last has precedence over the one before it.
+      // The last one has precedence over the one before it.
       while (isLast && named.length > 1 && at - (x[named[named.length - 1] ?? 0] ?? 0) < room) named.pop();
       named.push(place);
       free = at;
@@ -191,7 +191,7 @@ export function shapesOf(input: AreasInput, look: Look): Shape[] {
   return shapes;
 }
 
-/** A strong edge, and at the end, where it is highest, the name. */
+/** A thick edge, and the name at the end, where it is highest. */
 function growthShapes({ label }: Band, top: readonly Point[], below: readonly Point[], { size, text, width }: Look): Shape[] {
   const [end, floor] = [top[top.length - 1], below[below.length - 1]];
   const shapes: Shape[] = [{ kind: "line", points: [...top], stroke: text, width: 2 }];
@@ -211,7 +211,7 @@ export function hit(input: AreasInput, look: Look, [x, y]: Point): Hit | null {
     if (Math.abs(value - x) < Math.abs((at.x[place] ?? 0) - x)) place = n;
   });
   if (y > at.bottom) return { place, band: null, onAxis: true };
-  // Between two places the edges are straight lines.
+  // Between two positions the edges are straight lines.
   const right = at.x.findIndex((value) => value >= x);
   const [a, b] = right <= 0 ? [place, place] : [right - 1, right];
   const [xa, xb] = [at.x[a] ?? 0, at.x[b] ?? 0];

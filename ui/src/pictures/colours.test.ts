@@ -5,7 +5,7 @@ const ORIGINS: readonly Origin[] = ["program", "library", "stdlib", "c"];
 
 type Three = readonly [number, number, number];
 
-/** Red, green and blue as light. */
+/** Red, green and blue as linear light. */
 function light(colour: string): Three {
   const channel = (at: number) => {
     const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -19,7 +19,7 @@ function luminance(colour: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** CIE L*a*b*, in which distances are about as people see them. */
+/** CIE L*a*b*, in which distances approximate perceived differences. */
 function lab([red, green, blue]: Three): Three {
   const f = (t: number) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
   const x = f((0.4124564 * red + 0.3575761 * green + 0.1804375 * blue) / 0.95047);
@@ -28,7 +28,7 @@ function lab([red, green, blue]: Three): Three {
   return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
 }
 
-/** What light becomes for who lacks one kind of cones (Machado, Oliveira and Fernandes, 2009). */
+/** Linear light as perceived with one kind of cones missing (Machado, Oliveira and Fernandes, 2009). */
 const SIGHTS: Record<string, readonly [Three, Three, Three]> = {
   "all cones": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
   protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -42,7 +42,7 @@ function seen(colour: string, sight: readonly [Three, Three, Three]): Three {
   return lab([row(sight[0]), row(sight[1]), row(sight[2])]);
 }
 
-/** A distance of 2.3 is just noticed, side by side. */
+/** A distance of 2.3 is just noticeable, side by side. */
 const LEAST = 8;
 
 test.each([false, true])("all colours differ for everybody (dark: %s)", (isDark) => {
@@ -71,7 +71,7 @@ test("no two modules of a picture are alike while colours are left, and the larg
   for (const module of modules) {
     expect(coloursOf([module, ...modules], false).get(module.name)).toBe(coloursOf([module], false).get(module.name));
   }
-  // One more than there are colours has one again.
+  // With more names than colours, colours repeat.
   expect(palette(false, "program")).toContain(coloursOf([...modules, { name: "Another", origin: "program" }], false).get("Another"));
 });
 

@@ -1,10 +1,10 @@
 /**
- * Colours of modules and types. Whose code it is decides the palette: the program's own modules are strong, libraries calm, the
- * standard library sand, primitives in C grey. All colours of a theme differ from each other for people who see hues less well,
- * too: they were chosen by computation, and `colours.test.ts` computes it again.
+ * Colours of modules and types. The origin of the code determines the palette: the program's own modules are strong, libraries
+ * calm, the standard library sand, C primitives grey. All colours of a theme also differ for people with colour vision
+ * deficiencies: they were chosen by computation, which `colours.test.ts` repeats.
  */
 
-/** Whose code it is. */
+/** The origin of code. */
 export type Origin = "program" | "library" | "stdlib" | "c";
 
 /** For areas and frames with dark text on them. */
@@ -15,7 +15,7 @@ const LIGHT: Record<Origin, readonly string[]> = {
   c: ["#c1c2c4", "#d7dde3", "#a5a8ad"],
 };
 
-/** The same for dark grounds: a little calmer. */
+/** The same for dark backgrounds, slightly calmer. */
 const DARK: Record<Origin, readonly string[]> = {
   program: ["#df8553", "#71c8fe", "#a3d277", "#8089dc", "#e6b04b", "#c795dd", "#c26247", "#5c80ec", "#c5892e", "#b26c2c", "#3f95b7"],
   library: ["#9dcde4", "#cea780", "#628294", "#ddc19c", "#9c7464", "#89adc3", "#b78869"],
@@ -26,11 +26,11 @@ const DARK: Record<Origin, readonly string[]> = {
 /** For what has no name. */
 const UNKNOWN = { light: "#cfcfcf", dark: "#7d7d7d" };
 
-/** Less and more: blue and red, through the colour of the ground. */
+/** Less and more: blue and red, through the background colour. */
 export const LESS = "#2b7bba";
 export const MORE = "#c9402b";
 
-/** The colours for code of this origin; where it is not known, those for the program and its libraries. */
+/** The colours for code of this origin; if it is unknown, those for the program and its libraries. */
 export function palette(isDark: boolean, origin?: Origin): readonly string[] {
   const all = isDark ? DARK : LIGHT;
   return origin ? all[origin] : [...all.program, ...all.library];
@@ -59,8 +59,8 @@ export interface Coloured {
 }
 
 /**
- * The colours of one picture, by name. Each name has its favourite, the same in all pictures; those that come first, which should
- * be the largest, have the first choice, and no two are alike as long as there are colours left.
+ * The colours of one picture, by name. Each name has a preferred colour, the same in all pictures. Earlier names, which should be
+ * the largest, choose first, and no two are alike as long as colours are left.
  */
 export function coloursOf(all: Iterable<Coloured>, isDark: boolean): Map<string, string> {
   const found = new Map<string, string>();

@@ -1,6 +1,6 @@
-/** How well text can be read on a colour: contrast as the W3C computes it (WCAG 2, 1.4.3), of `#rrggbb` and `rgb(r g b)`. */
+/** Readability of text on a colour: contrast as defined by the W3C (WCAG 2, 1.4.3), for `#rrggbb` and `rgb(r g b)`. */
 
-/** Less is hard to read. */
+/** Lower contrast is hard to read. */
 export const READABLE = 4.5;
 
 function channels(colour: string): number[] {
@@ -17,13 +17,13 @@ function luminance(colour: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** From 1, the same, to 21, black and white. */
+/** From 1 (equal) to 21 (black and white). */
 export function contrast(a: string, b: string): number {
   const [x, y] = [luminance(a) + 0.05, luminance(b) + 0.05];
   return Math.max(x, y) / Math.min(x, y);
 }
 
-/** The ink that we like if it can be read there, and otherwise black or white. */
+/** The preferred text colour if it is readable there, and otherwise black or white. */
 export function inkOn(ground: string, liked: string): string {
   if (contrast(ground, liked) >= READABLE) return liked;
   return contrast(ground, "#000000") > contrast(ground, "#ffffff") ? "#000000" : "#ffffff";

@@ -1,15 +1,15 @@
-/** Draws a flame graph on a canvas: only what can be seen, so that twenty thousand frames are no more work than a screenful. */
+/** Draws a flame graph on a canvas: only what is visible, so that twenty thousand frames cost no more than a screenful. */
 import { labelOf, leftOutWidth, type FlameLabel, type Layout } from "./flame-layout";
 import { shortened } from "./svg";
 
-/** What part of the tree stands where. */
+/** The visible part of the tree. */
 export interface Window {
   /** Only this frame and what is below it is drawn. */
   root: number;
-  /** The ends of the picture, in the measured unit. */
+  /** The horizontal range, in the measured unit. */
   from: number;
   to: number;
-  /** The level at the edge where the tree begins; between two levels while something moves. */
+  /** The level at the edge where the tree begins; fractional during animations. */
   level: number;
 }
 
@@ -21,19 +21,19 @@ export interface Look {
   font: string;
   fill: (node: number) => string;
   ink: (node: number) => string;
-  /** The colour of callees that were left out for being small. */
+  /** The colour of callees that were omitted as too small. */
   rest: string;
-  /** The ink of frames that are not found. */
+  /** The text colour of frames that do not match the search. */
   dim: string;
-  /** If something is searched: whether it is this frame. */
+  /** Whether a frame matches; null without a search. */
   isFound: ((node: number) => boolean) | null;
 }
 
 export interface Area {
   width: number;
-  /** What can be seen of it. */
+  /** The visible height. */
   height: number;
-  /** How tall all of it is, and how far it is scrolled. */
+  /** The height of everything, and the scroll position. */
   content: number;
   scrolled: number;
 }
@@ -42,7 +42,7 @@ export interface Area {
 const NARROWEST = 0.4;
 const GAP = 1;
 
-/** Where a level begins, seen from the top of the picture. */
+/** The y coordinate of a level, from the top of the picture. */
 export function topOf(level: number, up: boolean, row: number, area: Area): number {
   return (up ? area.content - (level + 1) * row : level * row) - area.scrolled;
 }
@@ -87,7 +87,7 @@ export function draw(context: CanvasRenderingContext2D, layout: Layout, window: 
   context.globalAlpha = 1;
 }
 
-/** Callees that were left out stand as one, without a name. */
+/** Omitted callees are drawn as one frame without a name. */
 function drawRest(
   context: CanvasRenderingContext2D,
   layout: Layout,
@@ -105,7 +105,7 @@ function drawRest(
 const widths = new Map<string, number>();
 let widthsOf = "";
 
-/** Measuring is slow: each name is measured once, and its parts are taken to be as wide as they are long. */
+/** Measuring is slow: each name is measured once, and its parts are assumed to be proportional. */
 function measured(context: CanvasRenderingContext2D, text: string, font: string): number {
   if (widthsOf !== font) {
     widths.clear();
@@ -124,18 +124,18 @@ export function fullName({ name, file, line }: FlameLabel): string {
   return file && line ? `${name}  ${file}:${line}` : name;
 }
 
-/** As much of a name as there is room for. */
+/** As much of a name as fits. */
 function fitted(context: CanvasRenderingContext2D, label: FlameLabel, room: number, font: string): string {
   const full = fullName(label);
   if (measured(context, full, font) <= room) return full;
-  // A little wider than the mean, for parts with wide letters.
+  // Slightly wider than the mean, for parts with wide letters.
   const letter = (measured(context, label.name, font) / (label.name.length || 1)) * 1.06;
   return shortLabel(label, Math.floor(room / letter));
 }
 
 /**
- * A label of so many letters at most. The function and the line tell frames of a module apart, so the file goes first, then the
- * module, then letters from the middle of the function; the line goes when little else would be left.
+ * A label with a maximum number of letters. Function and line distinguish the frames of a module, so the file is dropped first,
+ * then the module, then letters from the middle of the function; the line is dropped when little else would be left.
  */
 export function shortLabel({ name, line }: FlameLabel, letters: number): string {
   const place = line ? `:${line}` : "";

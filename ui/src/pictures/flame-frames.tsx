@@ -1,4 +1,4 @@
-/** What flame graphs of traces and of heaps share: colours of changes and their legend, and frames as a table. */
+/** What flame graphs of traces and of heaps share: colours of changes with their legend, and frames as a table. */
 import { csvOf } from "../parts/export";
 import { colourOfChange } from "./colours";
 import { inkOn } from "./contrast";
@@ -17,10 +17,10 @@ export function changeOf(before: number, after: number): number {
   return most > 0 ? (after - before) / most : 0;
 }
 
-/** How much of its colour a frame keeps whose change may be chance. */
+/** The strength of the colour of an insignificant change. */
 const BY_CHANCE = 0.2;
 
-/** Red is more than before, blue is less: in the unit, or, where one trace is much longer than the other, as shares of all. */
+/** Red is more than before, blue is less: in the unit, or, if one trace is much longer than the other, as shares of the total. */
 export function byChange(layout: Layout, isDark: boolean, isShares: boolean): FrameColours {
   const { before = [], total, significant } = layout.tree;
   const [allBefore, allAfter] = isShares ? [before[0] || 1, total[0] || 1] : [1, 1];

@@ -1,55 +1,55 @@
 /**
- * Where the frames of a flame graph stand: computed once for each answer, so that drawing, pointing and walking by keys
- * only look it up. Positions are in the measured unit, from the left of the root; who draws scales them.
+ * The layout of a flame graph, computed once for each answer, so that drawing, pointing and keyboard navigation only look it up.
+ * Positions are in the measured unit, from the left edge of the root; drawing scales them.
  */
 
-/** What a frame is called. */
+/** The label of a frame. */
 export interface FlameLabel {
   name: string;
   file?: string | null;
   line?: number | null;
   columns?: [number, number] | null;
   module?: string | null;
-  /** Whose code it is, if it is not the program's own. */
+  /** The origin of the code; null or missing for the program's own. */
   origin?: "library" | "stdlib" | "c" | null;
 }
 
 /** A tree of frames as the server sends it: parallel lists in depth-first order, larger children first. Node 0 is the root. */
 export interface FlameTree {
   labels: FlameLabel[];
-  /** Place of the caller; of the root anything. */
+  /** The index of the caller; arbitrary for the root. */
   parent: number[];
-  /** Place in `labels`. */
+  /** An index into `labels`. */
   label: number[];
   total: number[];
   own: number[];
-  /** Names that stay the same, for links. */
+  /** Stable ids for links. */
   id: (number | string)[];
-  /** How many children were left out for being small. */
+  /** The number of children omitted as too small. */
   more: number[];
-  /** Of a comparison: the same in the file before. */
+  /** In a comparison: the totals in the earlier file. */
   before?: number[];
-  /** Of a comparison: whether it changed by more than chance. */
+  /** In a comparison: whether the change is significant. */
   significant?: boolean[];
 }
 
 export interface Layout {
   tree: FlameTree;
-  /** How many frames. */
+  /** The number of frames. */
   length: number;
-  /** The left end. */
+  /** The left edge. */
   start: Float64Array;
   width: Float64Array;
   depth: Uint32Array;
-  /** The first frame after this one and all below it. */
+  /** The first frame after this one and its descendants. */
   end: Uint32Array;
-  /** Where its callees end; what is left of it is its own, or was left out for being small. */
+  /** Where its callees end; the remaining width is its own, or belongs to omitted callees. */
   filled: Float64Array;
-  /** How many levels there are. */
+  /** The number of levels. */
   levels: number;
 }
 
-/** Lays frames out; their widths are `total`, or another measure of the same tree. */
+/** Lays out frames; their widths are `total`, or another measure of the same tree. */
 export function layOut(tree: FlameTree, width: readonly number[] = tree.total): Layout {
   const length = tree.parent.length;
   const start = new Float64Array(length);
@@ -80,14 +80,14 @@ export function labelOf(layout: Layout, node: number): FlameLabel {
   return layout.tree.labels[layout.tree.label[node] ?? -1] ?? { name: "[unknown]" };
 }
 
-/** How wide those callees are together that were left out for being small. */
+/** The total width of the omitted callees. */
 export function leftOutWidth(layout: Layout, node: number): number {
   if (!layout.tree.more[node] || layout.tree.before) return 0;
   const callees = (layout.filled[node] ?? 0) - (layout.start[node] ?? 0);
   return Math.max(0, (layout.width[node] ?? 0) - (layout.tree.own[node] ?? 0) - callees);
 }
 
-/** From the root to this frame, both included. */
+/** The path from the root to this frame, including both. */
 export function pathTo(layout: Layout, node: number): number[] {
   const path = [];
   for (let at = node; at > 0; at = layout.tree.parent[at] ?? 0) path.push(at);
@@ -95,25 +95,25 @@ export function pathTo(layout: Layout, node: number): number[] {
   return path.reverse();
 }
 
-/** The frame with this name, or -1. */
+/** The frame with this id, or -1. */
 export function findById(layout: Layout, id: string): number {
   return layout.tree.id.findIndex((known) => String(known) === id);
 }
 
-/** How many levels there are from this frame on, its own included. */
+/** The number of levels from this frame on, including its own. */
 export function levelsBelow(layout: Layout, node: number): number {
   let most = 0;
   for (let at = node; at < (layout.end[node] ?? 0); at++) most = Math.max(most, layout.depth[at] ?? 0);
   return most - (layout.depth[node] ?? 0) + 1;
 }
 
-/** Whether anything was left out in or below this frame. */
+/** Whether anything was omitted in or below this frame. */
 export function isCut(layout: Layout, node: number): boolean {
   for (let at = node; at < (layout.end[node] ?? 0); at++) if ((layout.tree.more[at] ?? 0) > 0) return true;
   return false;
 }
 
-/** The frame at this place among those below `root` (itself included), or -1. `level` counts from `root`. */
+/** The frame at this position among those below `root` (inclusive), or -1. `level` counts from `root`. */
 export function frameAt(layout: Layout, root: number, at: number, level: number): number {
   const depth = (layout.depth[root] ?? 0) + level;
   let node = root;
@@ -122,7 +122,7 @@ export function frameAt(layout: Layout, root: number, at: number, level: number)
     const start = layout.start[node] ?? 0;
     const isInside = at >= start && at < start + (layout.width[node] ?? 0);
     if (isInside && layout.depth[node] === depth) return node;
-    // Either below this frame, or after all that is below it.
+    // Either below this frame, or after all its descendants.
     node = isInside && (layout.depth[node] ?? 0) < depth ? node + 1 : (layout.end[node] ?? stop);
   }
   return -1;
@@ -149,7 +149,7 @@ export function walk(layout: Layout, root: number, node: number, step: Step): nu
   }
 }
 
-/** The nearest frame of the same level on one side, whoever its caller is. */
+/** The nearest frame on the same level on one side, whatever its caller. */
 function beside(layout: Layout, root: number, node: number, way: 1 | -1): number {
   const depth = layout.depth[node];
   const stop = layout.end[root] ?? 0;

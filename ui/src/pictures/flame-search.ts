@@ -1,12 +1,12 @@
-/** Searching in a flame graph: which frames a word or a regular expression is in, and how much of everything they are. */
+/** Search in a flame graph: which frames match a word or a regular expression, and their share of the total. */
 import type { FlameLabel, Layout } from "./flame-layout";
 
 export interface Search {
-  /** Whether a label is meant. */
+  /** Whether a label matches. */
   test: (label: FlameLabel) => boolean;
 }
 
-/** What stands between slashes is a regular expression, all else is found anywhere, in small or large letters. */
+/** Text between slashes is a regular expression; anything else matches anywhere, ignoring case. */
 export function searchFor(text: string): Search | { error: string } | null {
   const wanted = text.trim();
   if (wanted === "") return null;
@@ -24,16 +24,16 @@ export function searchFor(text: string): Search | { error: string } | null {
 }
 
 export interface Found {
-  /** For each frame, whether it is meant. */
+  /** For each frame, whether it matches. */
   frames: Uint8Array;
   count: number;
-  /** What is measured in frames that are meant, those within others not counted twice. */
+  /** The measure of matching frames, without those inside other matching frames. */
   matched: number;
-  /** The first one, or -1. */
+  /** The first matching frame, or -1. */
   first: number;
 }
 
-/** Finds what is meant among the frames below `root`. */
+/** Finds matching frames below `root`. */
 export function find(layout: Layout, root: number, search: Search): Found {
   const labels = layout.tree.labels.map((label) => search.test(label));
   const frames = new Uint8Array(layout.length);
@@ -51,7 +51,7 @@ export function find(layout: Layout, root: number, search: Search): Found {
   return { frames, count, matched, first };
 }
 
-/** The next frame that is meant after this one, round and round; the same if there is none. */
+/** The next matching frame after this one, cyclically; the same if there is none. */
 export function nextFound(found: Found, from: number, way: 1 | -1): number {
   const length = found.frames.length;
   for (let step = 1; step <= length; step++) {

@@ -1,7 +1,7 @@
 /**
- * A flame graph as one SVG file, complete by itself: what is below the shown root. In a browser a small script within it adds
- * zoom, search and the keyboard (`flame-file.script.js`); it takes what it needs from the frames: order and depth give the tree,
- * the first line of a tooltip is the full name.
+ * A flame graph as one self-contained SVG file: what is below the shown root. In a browser, an embedded script adds zoom, search
+ * and keyboard navigation (`flame-file.script.js`). It gets what it needs from the frames: order and depth determine the tree,
+ * and the first line of a tooltip is the full name.
  */
 import { escaped } from "../parts/export";
 import { grouped } from "../format";
@@ -12,16 +12,16 @@ import { labelOf, levelsBelow, type Layout } from "./flame-layout";
 
 export interface FlameFile {
   title: string;
-  /** Below it, a line each: what was measured, how. */
+  /** Below the title, one per line: what was measured, and how. */
   lines: readonly string[];
-  /** What is lost, or estimated. */
+  /** What is lost or estimated. */
   warnings: readonly string[];
   /** Callees above their callers. */
   up: boolean;
-  /** Of the picture in pixels; with its script it fills its window. */
+  /** The width of the picture in pixels; with its script it fills its window. */
   width: number;
   fill: (node: number) => string;
-  /** What a frame says when it is pointed at: its numbers, a line each. */
+  /** The numbers in a frame's tooltip, one per line. */
   figures: (node: number) => readonly string[];
 }
 
@@ -30,19 +30,19 @@ const MARGIN = 12;
 const ROW = 17;
 const BOX = 16;
 const PADDING = 3;
-/** The band in which the script tells of the frame under the pointer, and the space above it. */
+/** The band in which the script describes the frame under the pointer, and the space above it. */
 const BAND = 22;
 const SPACE = 10;
 const FOOT = 34;
-/** Of a letter in a frame, a hair more than fonts in use have; the script measures. */
+/** The width of a letter in a frame, slightly more than in common fonts; the script measures. */
 const LETTER = 6.7;
-/** Narrower frames are left out, with all that they call. */
+/** Narrower frames are omitted, with everything that they call. */
 const NARROWEST = 0.5;
-/** Narrower ones have no border: there would be nothing left inside. The script does the same. */
+/** Narrower frames have no border, because nothing would be left inside. The script does the same. */
 const BORDERED = 3;
 /** Deeper levels are not drawn: nobody scrolls through so many. */
 const DEEPEST = 400;
-/** Letters after which a warning goes on in the next line. */
+/** The number of letters after which a warning is wrapped. */
 const LINE = 120;
 /** Longer names would fill the file, once for each frame. */
 const LONGEST = 400;
@@ -105,7 +105,7 @@ interface DrawnFrame {
   level: number;
 }
 
-/** The frames that are wide enough to be seen, and how many are not. */
+/** The frames that are wide enough to be visible, and the number of the others. */
 function framesOf(layout: Layout, root: number, room: number): { frames: DrawnFrame[]; levels: number; leftOut: number; tooDeep: number } {
   const all = layout.width[root] || 1;
   const base = layout.start[root] ?? 0;
@@ -129,12 +129,12 @@ function framesOf(layout: Layout, root: number, room: number): { frames: DrawnFr
   return { frames, levels: Math.min(levelsBelow(layout, root), DEEPEST + 1), leftOut, tooDeep };
 }
 
-/** A length; zooming magnifies what was rounded. */
+/** A length; with enough digits, because zooming magnifies rounding errors. */
 function fixed(length: number): string {
   return String(Math.round(length * 1e4) / 1e4);
 }
 
-/** Without what would change how its neighbours are read: controls, line ends, marks of writing direction. */
+/** Replaces what would change how neighbouring text is read: control characters, line ends, bidirectional marks. */
 function tame(text: string): string {
   const whole = [...text];
   const kept = whole.length > LONGEST ? `${whole.slice(0, LONGEST).join("")}…` : text;
@@ -145,19 +145,19 @@ function safe(text: string): string {
   return escaped(tame(text));
 }
 
-/** What of a name fits: all of it; else the name without its module, which the colour shows; else the start of that. */
+/** As much of a name as fits: all of it; else the name without its module, which the colour shows; else the start of that. */
 function shortName(name: string, letters: number): string {
   if (letters < 1) return "";
   return columnsOf(name) <= letters ? name : cut(name.slice(name.indexOf(".") + 1), letters);
 }
 
-/** The first letters of a name, if that is enough to tell something. The script does the same. */
+/** The first letters of a name, if that is enough to be informative. The script does the same. */
 function cut(name: string, letters: number): string {
   if (name.length <= letters) return name;
   return letters < 3 ? "" : `${name.slice(0, letters - 1)}…`;
 }
 
-/** East Asian scripts, and most signs beyond, are twice as wide as Latin in a font of fixed width. */
+/** East Asian scripts, and most symbols beyond, are twice as wide as Latin in a monospaced font. */
 function columnsOf(text: string): number {
   return [...text].reduce((sum, letter) => sum + (letter >= "\u1100" && !(letter >= "\u2000" && letter <= "\u2fff") ? 2 : 1), 0);
 }

@@ -1,10 +1,10 @@
 /**
- * A flame graph that can be pointed at. Preact draws it once; the canvas, the outlines and what is said beside the pointer
- * are moved by hand, so that pointing and zooming cost no rendering.
+ * An interactive flame graph. Preact renders it once; the canvas, the outlines and the tooltip are updated directly, so that
+ * pointing and zooming cause no rendering.
  *
- * A click zooms to a frame. A finger cannot point without touching: the first tap selects a frame and tells its numbers, a
- * second one on the same frame zooms. One finger that moves scrolls, as everywhere on the page; two that are drawn apart zoom
- * to the frame between them, and two that are drawn together zoom out.
+ * A click zooms to a frame. With touch, which has no hovering, the first tap selects a frame and shows its numbers, and a second
+ * one on the same frame zooms. Moving one finger scrolls, as everywhere on the page. Spreading two fingers zooms to the frame
+ * between them, pinching zooms out.
  */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
@@ -13,7 +13,7 @@ import { frameAt, levelsBelow, type Layout } from "./flame-layout";
 import type { Found } from "./flame-search";
 import { listenToPinches } from "./pinch";
 
-/** What is said of a frame: its name, then names and values. */
+/** The texts about a frame: its name, then names and values. */
 export interface Told {
   title: string;
   lines: readonly (readonly [string, string])[];
@@ -24,24 +24,24 @@ export interface FlameProps {
   /** The frame that is as wide as the picture. */
   root: number;
   up: boolean;
-  /** It is as tall as so many rows, even if it has fewer. */
+  /** The least height, in rows. */
   leastRows?: number;
   fill: (node: number) => string;
   ink: (node: number) => string;
   rest: string;
-  /** The ink of frames that are not found. */
+  /** The text colour of frames that do not match the search. */
   dim: string;
   found: Found | null;
-  /** -1: none. */
+  /** -1 for none. */
   selected: number;
   onSelect: (node: number) => void;
   onOpen: (node: number) => void;
-  /** Out to the caller of the root. */
+  /** Zooms out to the caller of the root. */
   onOut?: (() => void) | undefined;
   tell: (node: number) => Told;
-  /** For who cannot see it. */
+  /** The text alternative. */
   label: string;
-  /** To export what is drawn. */
+  /** For exporting the picture. */
   picture?: RefObject<(() => HTMLCanvasElement | null) | null>;
   ground: string;
 }
@@ -73,7 +73,7 @@ export function Flame(props: FlameProps) {
   useEffect(() => {
     const watch = new ResizeObserver(() => stage.resize());
     if (elements.scroller.current) watch.observe(elements.scroller.current);
-    // What is said stands beside the pointer, and that is elsewhere after scrolling.
+    // The tooltip is at the pointer, which is elsewhere after scrolling.
     const stop = new AbortController();
     const { signal } = stop;
     addEventListener("scroll", () => stage.leave(), { capture: true, passive: true, signal });
@@ -123,7 +123,7 @@ interface Elements {
   tip: HTMLDivElement | null;
 }
 
-/** What is drawn now, and what moves. */
+/** What is drawn now, and what is being animated. */
 class Stage {
   elements: Elements = { scroller: null, sheet: null, canvas: null, hover: null, mark: null, tip: null };
   private props: FlameProps | null = null;
@@ -134,7 +134,7 @@ class Stage {
   private pointed = -1;
   private isTouched = false;
 
-  /** Shows this; if only the root is another one, it moves there. */
+  /** Shows these properties; if only the root has changed, animates. */
   show(props: FlameProps): void {
     const old = this.props;
     this.props = props;
@@ -148,7 +148,7 @@ class Stage {
     }
     if (old && old.selected !== props.selected) {
       this.reveal(props.selected);
-      // Who walks here is here: Enter zooms, whatever was pressed before.
+      // Keyboard navigation takes the focus, so that Enter zooms, whatever was pressed before.
       if (!isNew && props.selected >= 0) this.elements.scroller?.focus({ preventScroll: true });
     }
     this.paint();
@@ -164,7 +164,7 @@ class Stage {
     this.frame = 0;
   }
 
-  /** How tall everything is. */
+  /** Computes the heights. */
   private measure(): void {
     const { sheet, scroller } = this.elements;
     if (!this.props || !sheet || !scroller) return;
@@ -188,7 +188,7 @@ class Stage {
     if (still || !this.props) return this.jump(target);
     const from = this.window;
     const { end } = this.props.layout;
-    // While it moves, all that is below the outer of the two is seen.
+    // During the animation, everything below the outer of the two roots is visible.
     const isInside = target.root >= from.root && target.root < (end[from.root] ?? 0);
     const holds = from.root >= target.root && from.root < (end[target.root] ?? 0);
     const root = isInside ? from.root : holds ? target.root : 0;
@@ -209,7 +209,7 @@ class Stage {
     this.frame = requestAnimationFrame(step);
   }
 
-  /** Draws before the next picture of the browser. */
+  /** Draws before the browser's next frame. */
   paint(): void {
     if (this.frame === 0) {
       this.frame = requestAnimationFrame(() => {
@@ -254,7 +254,7 @@ class Stage {
     this.outline(this.elements.mark, this.props.selected);
   }
 
-  /** Everything below the root on a canvas of its own. */
+  /** Everything below the root on a separate canvas. */
   whole(): HTMLCanvasElement | null {
     const look = this.look();
     if (!this.props || !look) return null;
@@ -271,7 +271,7 @@ class Stage {
     return canvas;
   }
 
-  /** Puts an outline round a frame. */
+  /** Draws an outline around a frame. */
   private outline(element: HTMLDivElement | null, node: number): void {
     if (!element || !this.props) return;
     const { layout, root, up } = this.props;
@@ -351,7 +351,7 @@ class Stage {
     if (node < 0 || !this.props) return;
     if (!this.isTouched || node === this.props.selected) return this.props.onOpen(node);
     this.props.onSelect(node);
-    // The browser says where a mouse would be before it says that it clicked, but need not.
+    // Browsers usually send a mouse position before a click, but need not.
     this.point(event);
   }
 
@@ -366,7 +366,7 @@ class Stage {
     if (node >= 0) this.props?.onSelect(node);
   }
 
-  /** Scrolls so that a frame that was walked to can be seen. */
+  /** Scrolls to a frame reached by keys. */
   private reveal(node: number): void {
     const { scroller } = this.elements;
     if (!scroller || !this.props || node < 0) return;

@@ -1,15 +1,15 @@
-/** Lays out a tree as an icicle: each row as wide as its size, what is below it under it. */
+/** Lays out a tree as an icicle: the width of each row is its size, with its children below it. */
 
-/** A tree with sizes; what its children have is at most what it has. */
+/** A tree with sizes; the children's sizes sum up to at most the parent's. */
 export interface Sized {
   size: number;
   children: readonly Sized[];
-  /** What is below it and not told. */
+  /** The size of omitted children. */
   rest: number;
 }
 
 export interface Slice {
-  /** Places of children from the top down to it; the rest of a row has the place -1. */
+  /** Child indices from the top down to it; the rest of a row has the index -1. */
   path: number[];
   depth: number;
   /** From 0 to 1. */
@@ -23,7 +23,7 @@ export function icicle(top: Sized, depth: number, least: number): Slice[] {
   const add = (row: Sized, path: number[], left: number, width: number) => {
     slices.push({ path, depth: path.length, left, width });
     if (path.length >= depth || row.size <= 0) return;
-    // Files may say anything: what is below is never wider than what is above.
+    // Files may contain any numbers: children are never wider than their parent.
     const below = row.children.reduce((sum, child) => sum + child.size, 0) + row.rest;
     const scale = width / Math.max(row.size, below);
     let at = left;

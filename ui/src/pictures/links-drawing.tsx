@@ -1,4 +1,4 @@
-/** Boxes or discs with arrows between them, laid out and drawn: on the page, and in files. */
+/** Boxes or discs with arrows between them, laid out and drawn, on the page and in files. */
 import type { Colours } from "../state/theme";
 import { coloursOf } from "./colours";
 import { layered, ring, type Box, type Layout } from "./links";
@@ -9,13 +9,13 @@ export interface DrawnNode {
   name: string;
   /** Below the name. */
   note: string;
-  /** The whole story, when the pointer is on it. */
+  /** The tooltip with all details. */
   title: string;
-  /** Decides the colour; empty: it stands for many things. */
+  /** Determines the colour; empty for something that stands for many things. */
   colour: string;
-  /** A disc of this radius instead of a box. */
+  /** A disc with this radius instead of a box. */
   radius?: number;
-  /** Drawn with a thicker rim. */
+  /** Drawn with a thicker border. */
   isMarked?: boolean;
 }
 
@@ -24,33 +24,33 @@ export interface DrawnLink {
   to: string;
   /** On the arrow: a field. */
   label: string;
-  /** Nothing points there: something else leads from one to the other. */
+  /** Not a pointer: something else leads from one to the other. */
   isDashed?: boolean;
   title?: string;
 }
 
 export type Arrangement = "layers" | "ring";
 
-/** What is drawn, and where all of it stands. */
+/** What is drawn, with its layout. */
 export interface LaidOut {
   nodes: readonly DrawnNode[];
   links: readonly DrawnLink[];
   as: Arrangement;
   layout: Layout;
-  /** Of letters, in pixels. */
+  /** The font size, in pixels. */
   size: number;
 }
 
-/** Letters of a line of a name, and how many lines it may have. */
+/** The letters per line of a name, and its most lines. */
 const LETTERS = 28;
 const LINES = 3;
-/** Of letters, in pixels; those of notes, which are smaller, are still 12. */
+/** The font size, in pixels, and the relative size of notes, which are still 12 pixels. */
 const SIZE = 14;
 const NOTE = 0.857;
-/** From line to line, in parts of the size. */
+/** The line height, relative to the font size. */
 const STEP = 1.2;
 
-/** `scale` is how large letters are: 1 on ordinary screens, and in files. */
+/** `scale` is the relative font size: 1 on ordinary screens and in files. */
 export function laidOut(nodes: readonly DrawnNode[], links: readonly DrawnLink[], as: Arrangement, scale: number): LaidOut {
   const size = SIZE * scale;
   const boxes = nodes.map((node) => boxOf(node, size));
@@ -60,13 +60,13 @@ export function laidOut(nodes: readonly DrawnNode[], links: readonly DrawnLink[]
   return { nodes, links, as, layout, size };
 }
 
-/** Is told where the pointer is. */
+/** Callbacks for the pointer. */
 export interface Pointer {
   onClick: (id: string) => void;
   onOver: (id: string | null) => void;
 }
 
-/** All of it, to stand in an `svg`. */
+/** The whole drawing, as contents of an `svg` element. */
 export function LinksDrawing({ drawn, colours, selected, pointer }: { drawn: LaidOut; colours: Colours; selected?: string | undefined; pointer?: Pointer }) {
   const { nodes, links, as, layout, size } = drawn;
   const fills = coloursOf(nodes.flatMap(({ colour }) => (colour ? [{ name: colour }] : [])), colours.isDark);
@@ -107,12 +107,12 @@ export function LinksDrawing({ drawn, colours, selected, pointer }: { drawn: Lai
   );
 }
 
-/** What is written in or beside a node, line by line. */
+/** The texts in or beside a node, line by line. */
 function textOf(node: DrawnNode): { names: string[]; notes: string[] } {
   return { names: wrapped(node.name, LETTERS, LINES), notes: node.note ? wrapped(node.note, LETTERS + 4, 2) : [] };
 }
 
-/** How much room a node takes. */
+/** The size of a node. */
 function boxOf(node: DrawnNode, size: number): Box {
   const { names, notes } = textOf(node);
   const widest = (lines: readonly string[], of: number) => Math.max(0, ...lines.map((line) => widthOf(line, of)));
@@ -126,14 +126,14 @@ function boxOf(node: DrawnNode, size: number): Box {
   return { id: node.id, width: letters * 1.06 + size * 1.6, height: height + size * 0.7 };
 }
 
-/** How far a node reaches to both sides, and up and down. */
+/** How far a node extends horizontally and vertically from its centre. */
 function extent(node: DrawnNode | undefined, size: number): { x: number; y: number } {
   if (!node) return { x: 0, y: 0 };
   const box = boxOf(node, size);
   return { x: box.width / 2, y: box.height / 2 };
 }
 
-/** From side to side instead of from middle to middle. */
+/** Shortens a path so that it goes from edge to edge instead of from centre to centre. */
 function trimmed(way: readonly [number, number][], nodes: readonly DrawnNode[], link: DrawnLink, size: number): [number, number][] {
   if (way.length < 2) return [];
   const ends = [link.from, link.to].map((id) => extent(nodes.find((node) => node.id === id), size));
@@ -147,7 +147,7 @@ function trimmed(way: readonly [number, number][], nodes: readonly DrawnNode[], 
   return points;
 }
 
-/** From rim to rim, straight. */
+/** A straight line from edge to edge. */
 function ringWay(layout: Layout, nodes: readonly DrawnNode[], link: DrawnLink, size: number): [number, number][] {
   const [from, to] = [layout.places.get(link.from), layout.places.get(link.to)];
   if (!from || !to) return [];
@@ -163,7 +163,7 @@ function ringWay(layout: Layout, nodes: readonly DrawnNode[], link: DrawnLink, s
   ];
 }
 
-/** A smooth line through points that lie beside each other. */
+/** A smooth line through points in ascending or descending x order. */
 function smooth(points: readonly [number, number][]): string {
   const [first, ...others] = points;
   if (!first) return "";
@@ -237,7 +237,7 @@ function Drawn({ node, place, size, colours, fill, isSelected, pointer }: DrawnP
   const x = middle ? 0 : 2 * radius + size * 0.5 - box.width / 2;
   const inkOfName = middle ? ink : isSelected ? colours.accent : colours.text;
   const { names, notes } = textOf(node);
-  // The first baseline is as far below the middle as puts all lines around it.
+  // The first baseline, such that all lines together are vertically centred.
   const top = (-(names.length + notes.length * NOTE) * STEP * size) / 2 + size * 0.92;
   const text = (
     <>

@@ -1,4 +1,4 @@
-/** Boxes or discs with arrows as a file: all of them, on paper. */
+/** Boxes or discs with arrows as a file, in its full size. */
 import { renderToString } from "preact-render-to-string";
 import { paper } from "../state/theme";
 import { laidOut, LinksDrawing, type Arrangement, type DrawnLink, type DrawnNode } from "./links-drawing";
@@ -7,10 +7,10 @@ import { FONT, plain } from "./svg";
 const MARGIN = 20;
 const TITLE = 17;
 const LINE = 17;
-/** So that there is room for what stands above. */
+/** The least width, so that the title fits. */
 const NARROWEST = 720;
 
-/** `lines` stand below the title. */
+/** `lines` are printed below the title. */
 export function linksSvg(title: string, lines: readonly string[], nodes: readonly DrawnNode[], links: readonly DrawnLink[], as: Arrangement = "layers"): string {
   const drawn = laidOut(nodes, links, as, 1);
   const head = 2 * MARGIN + TITLE + lines.length * LINE;

@@ -1,7 +1,7 @@
 /**
- * Lays out boxes with arrows between them, in layers from left to right, after Sugiyama: arrows that would go back are turned
- * round while boxes are placed, long ones go through places of their own in each layer, and boxes of a layer are put in an
- * order in which few arrows cross. The same boxes are always laid out in the same way.
+ * Lays out boxes with arrows between them, in layers from left to right, after Sugiyama: backward arrows are reversed during the
+ * layout, long ones get a place of their own in each layer, and the boxes of a layer are ordered so that few arrows cross. The
+ * layout is deterministic.
  */
 
 export interface Box {
@@ -16,7 +16,7 @@ export interface Link {
 }
 
 export interface Place {
-  /** The middle of the box. */
+  /** The centre of the box. */
   x: number;
   y: number;
   layer: number;
@@ -24,7 +24,7 @@ export interface Place {
 
 export interface Layout {
   places: Map<string, Place>;
-  /** For each link the points it goes through, between its boxes. Links of a box to itself have none. */
+  /** For each link its points, between its boxes. Links from a box to itself have none. */
   ways: [number, number][][];
   width: number;
   height: number;
@@ -39,7 +39,7 @@ export interface Gaps {
 
 const SWEEPS = 12;
 const ALIGNMENTS = 16;
-/** Arrows over more layers than this are drawn straight. */
+/** Arrows over more layers are drawn straight. */
 const LONGEST = 24;
 
 interface Item {
@@ -51,7 +51,7 @@ interface Item {
   y: number;
 }
 
-/** Boxes in layers. */
+/** Lays out boxes in layers. */
 export function layered(boxes: readonly Box[], links: readonly Link[], gaps: Gaps): Layout {
   const number = new Map(boxes.map((box, at) => [box.id, at]));
   const ends = links.map(({ from, to }) => [number.get(from) ?? -1, number.get(to) ?? -1] as const);
@@ -106,7 +106,7 @@ export function layered(boxes: readonly Box[], links: readonly Link[], gaps: Gap
 
 type Ends = readonly (readonly [number, number])[];
 
-/** Which links go back on a walk in depth from where nothing points to, then from what is left. */
+/** The links that go backward in a depth-first walk from nodes without incoming links, then from the remaining nodes. */
 function turnedRound(count: number, ends: Ends): boolean[] {
   const after: number[][] = Array.from({ length: count }, () => []);
   const pointedTo = new Array<boolean>(count).fill(false);
@@ -140,7 +140,7 @@ function turnedRound(count: number, ends: Ends): boolean[] {
   return turned;
 }
 
-/** As far to the left as what points to them allows; what nothing points to stands next to what it points to. */
+/** The layer of each node: as far left as its incoming links allow; nodes without incoming links are next to their targets. */
 function layersOf(count: number, forward: Ends): number[] {
   const after: number[][] = Array.from({ length: count }, () => []);
   const waiting = new Array<number>(count).fill(0);
@@ -167,7 +167,7 @@ function layersOf(count: number, forward: Ends): number[] {
   return layer;
 }
 
-/** The items of each layer, from above. */
+/** The items of each layer, from the top. */
 function ordered(items: readonly Item[]): number[][] {
   const depth = items.reduce((most, item) => Math.max(most, item.layer), 0);
   let order: number[][] = Array.from({ length: items.length > 0 ? depth + 1 : 0 }, () => []);
@@ -203,7 +203,7 @@ function ranks(order: readonly number[][], count: number): number[] {
   return rank;
 }
 
-/** How many arrows cross. */
+/** The number of crossing arrows. */
 export function crossings(order: readonly number[][], items: readonly Pick<Item, "after">[]): number {
   const rank = ranks(order, items.length);
   let all = 0;
@@ -231,7 +231,7 @@ function columns(order: readonly number[][], items: readonly Item[], across: num
   });
 }
 
-/** Moves each item to where its neighbours are, as far as those beside it allow. */
+/** Moves each item towards its neighbours, as far as the items beside it allow. */
 function align(order: readonly number[][], items: Item[], between: number): void {
   for (const layer of order) {
     let y = 0;
@@ -263,7 +263,9 @@ function align(order: readonly number[][], items: Item[], between: number): void
   }
 }
 
-/** Positions near those that are wanted, in their order and far enough apart: between pushing all down and all up. */
+/**
+ * Positions close to the wanted ones, in the same order and far enough apart: the mean of pushing all down and pushing all up.
+ */
 export function apart(wanted: readonly number[], room: readonly number[]): number[] {
   const down = [...wanted];
   for (let at = 1; at < down.length; at++) {
@@ -281,7 +283,7 @@ export function ring(boxes: readonly Box[], gap: number): Layout {
   const widest = boxes.reduce((most, box) => Math.max(most, box.width), 0);
   const highest = boxes.reduce((most, box) => Math.max(most, box.height), 0);
   const count = Math.max(1, boxes.length);
-  // A quarter more than what stands side by side on the way round.
+  // A quarter more than the boxes need side by side.
   const radiusX = Math.max(widest / 2 + gap, ((widest + gap) * count) / (2 * Math.PI));
   const radiusY = Math.max(highest + gap, ((highest + gap) * count) / (1.6 * Math.PI));
   const places = new Map<string, Place>();

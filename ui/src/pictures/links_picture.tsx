@@ -1,4 +1,4 @@
-/** Boxes or discs with arrows between them: dragged, zoomed, walked through with arrow keys. */
+/** Boxes or discs with arrows between them, with dragging, zoom and navigation by arrow keys. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ByPointer } from "../parts/controls";
 import { csvOf, useExport } from "../parts/export";
@@ -16,19 +16,19 @@ interface Props {
   as?: Arrangement;
   selected?: string | undefined;
   onSelect: (id: string) => void;
-  /** Enter, or a click on what is selected already. */
+  /** Called on Enter, or on a click on what is selected already. */
   onOpen?: ((id: string) => void) | undefined;
   openWhat?: string;
-  /** What is in the frame at first, if not all of it fits. */
+  /** What is visible at first, if not everything fits. */
   focus?: string | undefined;
-  /** Pixels of the page; by itself as much as fits. */
+  /** The height in pixels; by default as much as fits. */
   height?: number;
   title: string;
   command?: string | null | undefined;
   keys?: boolean;
 }
 
-/** Two clicks in this time are one double click. */
+/** Two clicks within this time are one double click. */
 const DOUBLE_MILLISECONDS = 400;
 
 export function LinksPicture(props: Props) {
@@ -43,7 +43,7 @@ export function LinksPicture(props: Props) {
   const { layout, size } = drawn;
   const height = props.height ?? Math.round(Math.max(170 * scale, Math.min(layout.height + 40, 640 * scale)));
   const fit = (least?: number) => setView(fitted(layout, { width, height }, least));
-  // Letters are never made smaller at first than can be read; if not all fits, what it is about is in the frame.
+  // Initially the text is never too small to read; if not everything fits, the focus is visible.
   useEffect(() => {
     if (width === 0) return;
     const view = fitted(layout, { width, height }, 1);
@@ -55,7 +55,7 @@ export function LinksPicture(props: Props) {
     onSelect(next);
     const place = layout.places.get(next);
     if (place) setView((old) => intoView(old, place, width, height));
-    // Who walks here is here: Enter opens the box, whatever was pressed before.
+    // Keyboard navigation takes the focus, so that Enter opens the box, whatever was pressed before.
     around.current?.focus({ preventScroll: true });
   };
   const zoom = (by: number) => setView((old) => zoomed(old, by, { x: width / 2, y: height / 2 }));
@@ -91,7 +91,7 @@ export function LinksPicture(props: Props) {
                   onClick: (id) => {
                     if (dragged()) return;
                     if (id !== selected) return onSelect(id);
-                    // What opens when it is closed, and closes when it is open, is not to do both in a double click.
+                    // A click toggles, so a double click must not do so twice.
                     const { id: last, at } = opened.current;
                     if (id !== last || performance.now() - at > DOUBLE_MILLISECONDS) onOpen?.(id);
                     opened.current = { id, at: performance.now() };
@@ -127,7 +127,7 @@ function nameOf(nodes: readonly DrawnNode[], id: string): string {
   return nodes.find((node) => node.id === id)?.name ?? id;
 }
 
-/** Where an arrow key leads: along links, or up and down in a layer. */
+/** Where an arrow key leads: along links, or up and down within a layer. */
 export function neighbour(layout: Layout, links: readonly { from: string; to: string }[], from: string, key: string): string {
   const here = layout.places.get(from);
   if (!here) return layout.places.keys().next().value ?? from;
@@ -145,7 +145,7 @@ export function neighbour(layout: Layout, links: readonly { from: string; to: st
   return best;
 }
 
-/** Moves the view so that a place is in the frame. */
+/** Moves the view so that a place is visible. */
 function intoView<V extends { x: number; y: number; zoom: number }>(view: V, place: { x: number; y: number }, width: number, height: number): V {
   const into = (offset: number, at: number, room: number) => {
     const shown = offset + at * view.zoom;

@@ -3,7 +3,7 @@ import { fitted, pinched, zoomed } from "./pan_zoom";
 
 test("what is under the pointer stays there", () => {
   const view = zoomed({ x: 10, y: 20, zoom: 1 }, 2, { x: 110, y: 70 });
-  // The point (100, 50) of the picture was there, and is.
+  // The point (100, 50) of the picture was there, and still is.
   expect({ x: view.x + 100 * view.zoom, y: view.y + 50 * view.zoom }).toEqual({ x: 110, y: 70 });
   expect(zoomed(view, 1e9, { x: 0, y: 0 }).zoom).toBe(6);
 });
@@ -18,7 +18,7 @@ test("fingers hold what is under them", () => {
   const before = [{ x: 100, y: 100 }, { x: 200, y: 100 }] as const;
   const view = pinched({ x: 0, y: 0, zoom: 1 }, before, [{ x: 50, y: 120 }, { x: 250, y: 120 }]);
   expect(view.zoom).toBe(2);
-  // The points (100, 100) and (200, 100) of the picture are where the fingers are.
+  // The points (100, 100) and (200, 100) of the picture are under the fingers.
   expect({ x: view.x + 100 * view.zoom, y: view.y + 100 * view.zoom }).toEqual({ x: 50, y: 120 });
   expect({ x: view.x + 200 * view.zoom, y: view.y + 100 * view.zoom }).toEqual({ x: 250, y: 120 });
 });

@@ -1,15 +1,14 @@
 /**
- * A picture that is larger than its frame: dragged with the pointer, zoomed with the wheel, with two fingers or keys.
+ * A picture larger than its frame: dragged with the pointer, zoomed with the wheel, with two fingers, or with keys.
  *
- * A finger that moves up or down scrolls the page, for a picture may be as large as the screen and the page must go on
- * beyond it. What begins sideways drags the picture, and so do two fingers; their distance zooms. The browser decides which
- * of these it is: the frame has `touch-action: pan-y`.
+ * Moving one finger vertically scrolls the page, because a picture may fill the screen. A movement that starts horizontally drags
+ * the picture, and so do two fingers, whose distance zooms. The browser distinguishes these: the frame has `touch-action: pan-y`.
  */
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export interface View {
-  /** Where the picture's origin is in the frame. */
+  /** The position of the picture's origin in the frame. */
   x: number;
   y: number;
   zoom: number;
@@ -18,7 +17,7 @@ export interface View {
 const LEAST = 0.05;
 const MOST = 6;
 
-/** The view that shows all of a picture, no larger than it is; `least` is how small it may be made. */
+/** The view that shows a whole picture without magnifying it; `least` is the least scale. */
 export function fitted(picture: { width: number; height: number }, frame: { width: number; height: number }, least = LEAST): View {
   const margin = 16;
   const whole = Math.min((frame.width - 2 * margin) / Math.max(1, picture.width), (frame.height - 2 * margin) / Math.max(1, picture.height));
@@ -27,7 +26,7 @@ export function fitted(picture: { width: number; height: number }, frame: { widt
   return { x: middle(frame.width, picture.width), y: (frame.height - picture.height * zoom) / 2, zoom };
 }
 
-/** Zooms so that what is at a point of the frame stays there. */
+/** Zooms around a point of the frame. */
 export function zoomed(view: View, by: number, at: { x: number; y: number }): View {
   const zoom = Math.max(LEAST, Math.min(MOST, view.zoom * by));
   const factor = zoom / view.zoom;
@@ -36,7 +35,7 @@ export function zoomed(view: View, by: number, at: { x: number; y: number }): Vi
 
 type Point = { x: number; y: number };
 
-/** After two fingers have moved: what was under each of them still is, as far as that can be without turning the picture. */
+/** The view after two fingers have moved: what was under each of them still is, as far as possible without rotation. */
 export function pinched(view: View, before: readonly [Point, Point], after: readonly [Point, Point]): View {
   const middle = ([a, b]: readonly [Point, Point]) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
   const apart = ([a, b]: readonly [Point, Point]) => Math.max(1, Math.hypot(a.x - b.x, a.y - b.y));
@@ -48,11 +47,11 @@ export function pinched(view: View, before: readonly [Point, Point], after: read
 interface PanZoom {
   view: View;
   setView: (view: View | ((old: View) => View)) => void;
-  /** Whether the pointer has dragged since it went down, so that a click is none. */
+  /** Whether the pointer has dragged since it was pressed, so that there is no click. */
   dragged: () => boolean;
 }
 
-/** Less than this is a click that trembled, in pixels; fingers tremble more. */
+/** Smaller movements still count as clicks, in pixels; fingers are less steady. */
 const STILL = { mouse: 4, touch: 10 };
 
 export function usePanZoom(frame: RefObject<HTMLElement | null>): PanZoom {
@@ -63,16 +62,16 @@ export function usePanZoom(frame: RefObject<HTMLElement | null>): PanZoom {
     if (!element) return;
     const stop = new AbortController();
     const { signal } = stop;
-    /** Where each button or finger that is down was last. */
+    /** The last position of each pressed button or finger. */
     const down = new Map<number, Point>();
-    /** Where the first of them came down. */
+    /** Where the first of them was pressed. */
     let pressed: Point = { x: 0, y: 0 };
     const inFrame = (event: MouseEvent): Point => {
       const box = element.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };
     const wheel = (event: WheelEvent) => {
-      // The page goes on scrolling unless zooming is meant.
+      // The page continues scrolling unless zooming is meant.
       if (!event.ctrlKey && !event.metaKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
       event.preventDefault();
       const at = inFrame(event);
@@ -95,7 +94,7 @@ export function usePanZoom(frame: RefObject<HTMLElement | null>): PanZoom {
         const [x, y] = [Math.abs(to.x - pressed.x), Math.abs(to.y - pressed.y)];
         const isTouch = event.pointerType === "touch";
         if (x + y < (isTouch ? STILL.touch : STILL.mouse)) return;
-        // The page scrolls. Moves that come before the browser has seen that are not for the picture.
+        // The page scrolls. Moves that arrive before the browser has noticed are not for the picture.
         if (isTouch && y > x) return void down.delete(event.pointerId);
       }
       hasDragged.current = true;

@@ -1,14 +1,14 @@
-/** Two fingers that are drawn apart or together, where a picture is zoomed in steps and does not follow them. */
+/** Spreading or pinching two fingers, for pictures that zoom in steps instead of following the fingers. */
 
 interface Place {
   clientX: number;
   clientY: number;
 }
 
-/** How far they must be drawn to mean it. */
+/** The least change of distance, as a ratio. */
 const APART = 1.25;
 
-/** Says, when the fingers are lifted, which of the two it was, and what was between them at first. */
+/** Reports, when the fingers are lifted, which of the two it was, and the initial point between them. */
 export function listenToPinches(element: HTMLElement, zoom: (way: "in" | "out", middle: Place) => void, signal: AbortSignal): void {
   let first = 0;
   let last = 0;
@@ -22,7 +22,7 @@ export function listenToPinches(element: HTMLElement, zoom: (way: "in" | "out", 
   };
   const move = (event: TouchEvent) => {
     if (event.touches.length !== 2) return;
-    // The page is neither scrolled nor zoomed by them.
+    // The page must neither scroll nor zoom.
     if (event.cancelable) event.preventDefault();
     last = apart([...event.touches]);
   };

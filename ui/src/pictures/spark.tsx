@@ -1,9 +1,9 @@
-/** A line without axes: the shape of something over time. */
+/** A sparkline: a line without axes. */
 
 const WIDTH = 600;
 const HEIGHT = 70;
 
-/** The outline of an area below values that lie equally far apart. */
+/** The outline of the area below equidistant values. */
 export function outline(values: readonly number[], width: number, height: number): string {
   if (values.length === 0) return "";
   const most = Math.max(...values, 0) || 1;

@@ -1,15 +1,15 @@
-/** What pictures that are made as SVG share: the room they have, how long texts may be, and their files. */
+/** What SVG pictures share: available space, text lengths, and files. */
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
 export interface Room {
-  /** In pixels of the page. */
+  /** In CSS pixels. */
   width: number;
-  /** How large letters are: 1 on ordinary screens, more on large ones. */
+  /** The relative font size: 1 on ordinary screens, more on large ones. */
   scale: number;
 }
 
-/** The room that an element has; the component is drawn anew when it changes. */
+/** The space available to an element; the component is rendered again when it changes. */
 export function useRoom(of: RefObject<HTMLElement | null>): Room {
   const [room, setRoom] = useState<Room>({ width: 0, scale: 1 });
   useLayoutEffect(() => {
@@ -28,15 +28,15 @@ export function useRoom(of: RefObject<HTMLElement | null>): Room {
   return room;
 }
 
-/** About how wide a letter of the page's font is, in parts of its size. */
+/** The approximate width of a letter in the page's font, relative to the font size. */
 const LETTER = 0.58;
 
-/** About how wide a text is. */
+/** The approximate width of a text. */
 export function widthOf(text: string, size: number): number {
   return [...text].length * size * LETTER;
 }
 
-/** As much of a text as there is room for, or nothing if that would be too little to read. */
+/** As much of a text as fits, or nothing if that would be too little to read. */
 export function fitting(text: string, width: number, size: number): string {
   const letters = [...text];
   const most = Math.floor(width / (size * LETTER));
@@ -44,7 +44,7 @@ export function fitting(text: string, width: number, size: number): string {
   return most < 4 ? "" : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** A text with so many letters at most; what is cut is in the middle, for names often differ at their ends. */
+/** A text shortened to a number of letters in the middle, because names often differ at their ends. */
 export function shortened(text: string, most: number): string {
   const letters = [...text];
   if (letters.length <= most) return text;
@@ -52,10 +52,10 @@ export function shortened(text: string, most: number): string {
   return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(-end || letters.length).join("")}`;
 }
 
-/** Where a name can be broken: after these, so that its parts stay whole. */
+/** Names can be broken after these, so that their parts stay whole. */
 const BREAKS = /[ ._/:,]/;
 
-/** A text in lines of so many letters at most. What is too long for all of them is cut in the middle. */
+/** Wraps a text into lines. A text that is too long for all lines is shortened in the middle. */
 export function wrapped(text: string, letters: number, lines: number): string[] {
   const found: string[] = [];
   // A line may end before its last letter.
@@ -73,7 +73,7 @@ export function wrapped(text: string, letters: number, lines: number): string[] 
 
 export const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 
-/** A picture as a file of its own, on this ground. */
+/** A picture as a self-contained file, with this background. */
 export function svgFile(element: SVGSVGElement | null, ground: string): string {
   if (!element) return "";
   const copy = element.cloneNode(true) as SVGSVGElement;
@@ -87,7 +87,10 @@ export function svgFile(element: SVGSVGElement | null, ground: string): string {
   return plain(new XMLSerializer().serializeToString(copy));
 }
 
-/** Control characters are in no XML, and names in files may have any; nor may they change how their neighbours are read, or end a section. */
+/**
+ * Removes control characters, which XML does not permit and which names in files may contain, bidirectional marks, and ends of
+ * CDATA sections.
+ */
 export function plain(xml: string): string {
   return xml.replaceAll("]]>", "]]&gt;").replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g, "\ufffd");
 }

@@ -1,6 +1,6 @@
 /**
- * A tree with sizes as an icicle or a treemap: click or Enter descends, arrows walk, Backspace goes up again. A finger cannot
- * point without touching, so the first tap tells what a piece is, and a second one descends.
+ * A tree with sizes as an icicle or a treemap: click or Enter descends, arrows move, Backspace goes up. With touch, which has no
+ * hovering, the first tap shows what a piece is, and a second one descends.
  */
 import { useMemo, useRef, useState } from "preact/hooks";
 import { useKeys } from "../state/keys";
@@ -13,24 +13,24 @@ import { treemap } from "./treemap";
 
 export interface TreeItem extends Sized {
   name: string;
-  /** Decides the colour. */
+  /** Determines the colour. */
   colour: string;
-  /** Shown with the name, if there is room: a size. */
+  /** Shown with the name, if it fits: a size. */
   note: string;
-  /** The whole story, when the pointer is on it. */
+  /** The tooltip with all details. */
   title: string;
   children: readonly TreeItem[];
-  /** What is said of what is below it and not told. */
+  /** The name of what is below it and omitted. */
   restName: string;
 }
 
 interface Props {
   top: TreeItem;
   as: "icicle" | "treemap";
-  /** Where one is: places of children from the top. */
+  /** The current position: child indices from the top. */
   path: readonly number[];
   onMove: (path: number[]) => void;
-  /** Go down to it; the rest of a row has -1 as its last place. */
+  /** Descends to a piece; the rest of a row has -1 as its last index. */
   onDescend: (path: number[]) => void;
   onAscend: () => void;
   onInspect?: ((path: number[]) => void) | undefined;
@@ -48,7 +48,7 @@ interface Shape {
   isParent: boolean;
 }
 
-/** As many as are asked for, and what is left out below them. */
+/** As many levels as are requested; deeper ones are omitted. */
 const LEVELS = 10;
 
 export function TreePicture(props: Props) {
@@ -82,7 +82,7 @@ export function TreePicture(props: Props) {
   const isTouched = useRef(false);
   const walk = (key: string) => {
     onMove(move(path, key));
-    // Who walks here is here: Enter goes down, whatever was pressed before.
+    // Keyboard navigation takes the focus, so that Enter descends, whatever was pressed before.
     around.current?.focus({ preventScroll: true });
   };
   const click = (to: number[]) => {
@@ -143,7 +143,7 @@ export function TreePicture(props: Props) {
   );
 }
 
-/** What colours are wanted for, level by level: outer levels are larger. */
+/** The names that need colours, level by level, because outer levels are larger. */
 function namesIn(top: TreeItem): { name: string }[] {
   const found: { name: string }[] = [];
   let level: readonly TreeItem[] = [top];
@@ -158,7 +158,7 @@ function same(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((place, at) => place === b[at]);
 }
 
-/** What is at a path, or what is said of the rest there. */
+/** The item at a path, or a description of the rest there. */
 function itemAt(top: TreeItem, path: readonly number[]): Pick<TreeItem, "name" | "colour" | "note" | "title"> & { isRest: boolean } {
   let item: TreeItem = top;
   for (const place of path) {
@@ -183,7 +183,7 @@ interface PieceProps {
 function Piece({ shape, item, size, colours, fill, isHere, onClick, onOver }: PieceProps) {
   const { x, y, width, height, isParent } = shape;
   const ground = item.isRest ? (colours.isDark ? "#33373e" : "#ece9e1") : fill;
-  // Texts are dark on all colours of the palette; the rest has the page's own.
+  // Text is dark on all palette colours; the rest has the page's own colour.
   const ink = item.isRest ? colours.faint : "#111111";
   const room = width - size * 0.8;
   const full = `${item.name}  ${item.note}`;

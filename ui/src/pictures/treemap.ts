@@ -1,6 +1,6 @@
 /**
- * Lays out a tree as rectangles in rectangles, each as large as its size and as square as can be: the squarified treemap of
- * Bruls, Huizing and van Wijk.
+ * Lays out a tree as nested rectangles whose areas are proportional to sizes and whose shapes are nearly square: the squarified
+ * treemap of Bruls, Huizing and van Wijk.
  */
 import type { Sized } from "./icicle";
 
@@ -12,13 +12,13 @@ export interface Rectangle {
 }
 
 export interface Cell extends Rectangle {
-  /** Places of children from the top down to it; the rest of a row has the place -1. */
+  /** Child indices from the top down to it; the rest of a row has the index -1. */
   path: number[];
-  /** Whether there are others in it. */
+  /** Whether it contains others. */
   isParent: boolean;
 }
 
-/** Rectangles in the order of sizes, which are in falling order. They fill the room they are given. */
+/** Rectangles for sizes in descending order. They fill the given space. */
 export function squarify(sizes: readonly number[], room: Rectangle): Rectangle[] {
   const placed: Rectangle[] = [];
   let { x, y, width, height } = room;
@@ -32,7 +32,7 @@ export function squarify(sizes: readonly number[], room: Rectangle): Rectangle[]
       at += 1;
       continue;
     }
-    // As many in a row along the short side as make its rectangles better, not worse.
+    // As many rectangles in a row along the short side as improve the aspect ratio.
     const scale = area / left;
     let end = at + 1;
     let sum = (sizes[at] ?? 0) * scale;
@@ -67,7 +67,7 @@ export function squarify(sizes: readonly number[], room: Rectangle): Rectangle[]
   return placed;
 }
 
-/** How far from a square the worst of a row is. */
+/** The worst aspect ratio in a row. */
 function worst(sizes: readonly number[], from: number, to: number, scale: number, sum: number, short: number): number {
   const largest = (sizes[from] ?? 0) * scale;
   const smallest = (sizes[to - 1] ?? 0) * scale;
@@ -77,17 +77,17 @@ function worst(sizes: readonly number[], from: number, to: number, scale: number
 }
 
 export interface TreemapOptions {
-  /** Levels below the top. */
+  /** The number of levels below the top. */
   depth: number;
-  /** Room for the name of a parent. */
+  /** The height of a parent's name. */
   header: number;
-  /** Room around what is in it. */
+  /** The margin around the contents. */
   padding: number;
   /** Rectangles with a shorter side are not drawn. */
   least: number;
 }
 
-/** Cells of a tree, parents before what is in them. */
+/** The cells of a tree, parents before their contents. */
 export function treemap(top: Sized, room: Rectangle, options: TreemapOptions): Cell[] {
   const cells: Cell[] = [];
   const { depth, header, padding, least } = options;
@@ -101,7 +101,7 @@ export function treemap(top: Sized, room: Rectangle, options: TreemapOptions): C
     const opens = path.length < depth && row.children.length > 0 && inner.width > 3 * least && inner.height > 3 * least;
     cells.push({ ...place, path, isParent: opens });
     if (!opens) return;
-    // What the row has itself stays free, as far as it goes.
+    // The row's own size stays free, as far as possible.
     const below = row.children.reduce((sum, child) => sum + child.size, 0) + row.rest;
     const own = Math.max(0, row.size - below);
     const all = [

@@ -1,4 +1,4 @@
-/** Queries to begin with; docs/tables.md has more. */
+/** Example queries; docs/tables.md has more. */
 import type { FileKind } from "../api/files";
 
 export interface Example {

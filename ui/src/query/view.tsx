@@ -1,4 +1,4 @@
-/** Anything else, in SQL: a query of all files that are shown, its rows, and a picture of two columns. */
+/** Everything else, in SQL: a query on all shown files, its rows, and a plot of two columns. */
 import { useEffect, useState } from "preact/hooks";
 import type { ViewProps } from "../api/files";
 import { useAnswer } from "../api/use";
@@ -10,7 +10,7 @@ import { EXAMPLES } from "./examples";
 import { lineThrough, plotOf, shown, type Plot, type Row } from "./plot";
 import "./query.css";
 
-/** Rows that a browser shows without effort. */
+/** The number of rows that a browser shows without effort. */
 const MOST_ROWS = 1000;
 
 export function QueryView({ files }: ViewProps) {

@@ -1,4 +1,4 @@
-/** The frame around all views: which file, which view, export, help. */
+/** The frame around all views: file and view selection, export, help. */
 import { useState } from "preact/hooks";
 import { isReport, leftOut, mostBytes } from "../api/ask";
 import { useFiles, type Files, type ShownFile } from "../api/files";
@@ -99,7 +99,7 @@ function Opening({ files }: { files: readonly ShownFile[] }) {
   );
 }
 
-/** A report says that it is one, and what it has not. */
+/** States that the page is a report, and what it lacks. */
 function ReportNote() {
   return (
     <details class="report-note" data-testid="report-note">

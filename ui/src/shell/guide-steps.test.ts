@@ -12,6 +12,6 @@ test("the guide goes where there is something to see, in a minute", () => {
   expect(views("snapshot")).toEqual(["overview", "heap", null]);
   expect(views("live")).toEqual(["overview", "live", null]);
   const words = stepsFor(files("trace", "snapshot", "snapshot", "live")).flatMap((step) => `${step.title} ${step.text}`.split(" "));
-  // People read four words in a second.
+  // People read four words per second.
   expect(words.length / 4).toBeLessThan(60);
 });

@@ -1,10 +1,10 @@
-/** What the guide says, and what it points at. */
+/** The steps of the guide: texts and targets. */
 import type { FileKind, ShownFile } from "../api/files";
 
 export interface Step {
-  /** The view that is gone to; null: wherever one is. */
+  /** The view to go to; null for the current one. */
   view: string | null;
-  /** What is outlined: the first of these that is there. */
+  /** The element to outline: the first of these that exists. */
   targets: readonly string[];
   /** The question that it answers. */
   title: string;
@@ -68,7 +68,7 @@ const LAST: Step = {
   text: "Export has the picture, the numbers, and the command that prints them; a link shows what you see. ? lists all keys, and has this tour.",
 };
 
-/** The steps that there is evidence for. */
+/** The steps for which there is evidence. */
 export function stepsFor(files: readonly ShownFile[]): Step[] {
   const count = (kind: FileKind) => files.filter((file) => file.kind === kind).length;
   const [traces, snapshots] = [count("trace"), count("snapshot")];

@@ -1,6 +1,6 @@
 /**
- * A tour of one minute for newcomers: a bar at the foot of the page that goes through the views, outlines one thing in each, and
- * says which question that answers. It is offered once, and the page works as ever meanwhile.
+ * A one-minute tour for newcomers: a bar at the bottom of the page that goes through the views, outlines one element in each, and
+ * says which question it answers. It is offered once, and the page stays usable meanwhile.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isReport } from "../api/ask";
@@ -11,12 +11,12 @@ import "./guide.css";
 import { stepsFor } from "./guide-steps";
 
 const MEMORY = "bactrian-guide";
-/** So often it is looked whether what is pointed at is there, and where. */
+/** The interval between checks for the target and its position, in milliseconds. */
 const LOOK = 200;
 
 export type GuideState = "offered" | "shown" | "off";
 
-/** Whether the guide is offered or shown. Whoever has seen it, or did not want to, is not asked again; readers of a report never are. */
+/** Whether the guide is offered or shown. It is not offered again after being seen or declined, and never in a report. */
 export function useGuide(): [GuideState, (next: "shown" | "off") => void] {
   const [state, setState] = useState<GuideState>(() => (isReport || recall(MEMORY) !== null ? "off" : "offered"));
   const change = (next: "shown" | "off") => {
@@ -36,7 +36,7 @@ export function GuideOffer({ onAnswer }: { onAnswer: (next: "shown" | "off") => 
 }
 
 export function Guide({ files, goTo, onEnd }: { files: readonly ShownFile[]; goTo: (view: string) => void; onEnd: () => void }) {
-  // Files that come meanwhile do not change the tour.
+  // New files do not change the tour.
   const [steps] = useState(() => stepsFor(files));
   const [at, setAt] = useState(0);
   const next = useRef<HTMLButtonElement>(null);
@@ -52,7 +52,7 @@ export function Guide({ files, goTo, onEnd }: { files: readonly ShownFile[]; goT
     const before = document.activeElement;
     next.current?.focus();
     return () => {
-      // On a narrow screen the last step leads aside.
+      // On a narrow screen the last step scrolls sideways.
       scrollTo({ left: 0 });
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
@@ -63,7 +63,7 @@ export function Guide({ files, goTo, onEnd }: { files: readonly ShownFile[]; goT
   useOutline(step?.targets ?? []);
   if (!step) return null;
   const isLast = at === steps.length - 1;
-  // Views have the same keys, and come first for who is in a view. Who is in the guide means the guide.
+  // Views have the same keys and precedence within a view. With the focus in the guide, keys are for the guide.
   const onKeyDown = (event: KeyboardEvent) => {
     const run = keys[event.key];
     if (!run) return;
@@ -86,7 +86,7 @@ export function Guide({ files, goTo, onEnd }: { files: readonly ShownFile[]; goT
   );
 }
 
-/** Outlines the first of these that is there, as soon as it is, and keeps it in sight until somebody scrolls. */
+/** Outlines the first of these elements as soon as it exists, and keeps it in view until the user scrolls. */
 function useOutline(targets: readonly string[]): void {
   useEffect(() => {
     let outlined: Element | null = null;
@@ -99,7 +99,7 @@ function useOutline(targets: readonly string[]): void {
         outlined = found;
         outlined?.setAttribute("data-guided", "");
       }
-      // The margins around it, in the style, keep it clear of what is above and below.
+      // Its margins, set in the style sheet, keep it clear of the bars above and below.
       if (isOurs) outlined?.scrollIntoView({ block: "nearest", inline: "nearest" });
     };
     const letGo = () => (isOurs = false);

@@ -1,4 +1,4 @@
-/** What keys do, here and everywhere. */
+/** The help: what keys do, here and everywhere. */
 import { useEffect, useRef } from "preact/hooks";
 import { useKnownKeys } from "../state/keys";
 

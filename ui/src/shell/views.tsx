@@ -1,4 +1,4 @@
-/** The views that there are, and which files they show. */
+/** All views, and which files they show. */
 import type { ComponentType } from "preact";
 import type { FileKind, ShownFile, ViewProps } from "../api/files";
 import { EvolutionView } from "../evolution/view";
@@ -11,13 +11,13 @@ import { TraceView } from "../trace/view";
 export interface View {
   id: string;
   title: string;
-  /** `g` and this goes there. */
+  /** `g` followed by this key goes there. */
   key: string;
-  /** What kind of file it shows; none: it shows all of them. */
+  /** The kind of file that it shows; null for all files. */
   kind: FileKind | null;
-  /** How many of these there must be. */
+  /** The least number of such files. */
   least: number;
-  /** Whether it needs somebody who knows SQL. */
+  /** Whether it needs an SQL engine. */
   needsSql?: boolean;
   show: ComponentType<ViewProps>;
 }
@@ -36,7 +36,10 @@ export function shows(view: View, files: readonly ShownFile[], knowsSql: boolean
   return view.kind === null || files.filter((file) => file.kind === view.kind).length >= view.least;
 }
 
-/** The file that a view shows: the one asked for, or the first of its kind; of snapshots the last, which has what was there to stay. */
+/**
+ * The file that a view shows: the requested one, or the first of its kind; for snapshots the last, which has what stayed in
+ * memory.
+ */
 export function fileFor(view: View, wanted: number, files: readonly ShownFile[]): number {
   if (view.kind === null || files[wanted]?.kind === view.kind) return wanted < files.length ? wanted : 0;
   const of = files.flatMap((file, at) => (file.kind === view.kind ? [at] : []));

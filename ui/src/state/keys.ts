@@ -1,21 +1,21 @@
-/** Keys: components say which ones they know, and the help lists them. */
+/** Keys: components declare the keys that they handle, and the help lists them. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Key {
-  /** As `KeyboardEvent.key`; two keys, one after the other, with a space between: `g t`. */
+  /** As in `KeyboardEvent.key`; or two consecutive keys, separated by a space: `g t`. */
   key: string;
-  /** What it does, for the help. Empty: not told. */
+  /** What it does, for the help. Empty: not listed. */
   what: string;
   run: (event: KeyboardEvent) => void;
 }
 
-/** Those that were said last come first. */
+/** The layers declared last come first. */
 const layers: { keys: () => readonly Key[] }[] = [];
 const listeners = new Set<() => void>();
 let waiting = "";
 let waitingSince = 0;
 
-/** Keys that are typed into a field are for the field. */
+/** Keys typed into a field are for the field. */
 function isTyping(event: KeyboardEvent): boolean {
   const target = event.target;
   if (!(target instanceof HTMLElement)) return false;
@@ -25,13 +25,13 @@ function isTyping(event: KeyboardEvent): boolean {
 
 const RANGE_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
 
-/** What a control does by itself when it has the focus is not taken from it: Enter and Space press it, arrows move it. */
+/** A focused control keeps its native keys: Enter and Space press it, arrows move it. */
 function isOfControl(event: KeyboardEvent): boolean {
   const target = event.target;
   if (!(target instanceof HTMLElement)) return false;
   if (event.key === "Enter") return target.matches("a[href], button, summary");
   if (event.key === " ") return target.matches("button, summary, input");
-  // A range whose arrows are those of its view says so.
+  // A range input whose arrows belong to its view is marked.
   return RANGE_KEYS.has(event.key) && target.matches('input[type="range"]:not([data-keys="view"])');
 }
 
@@ -53,11 +53,11 @@ function onKey(event: KeyboardEvent): void {
   found.run(event);
 }
 
-/** Listens to these keys as long as the component is there and `active`. */
+/** Handles these keys while the component is mounted and `active`. */
 export function useKeys(keys: readonly Key[], active = true): void {
   const now = useRef(keys);
   now.current = keys;
-  // At once: what is seen can be typed at.
+  // Synchronously: keys must work as soon as the component is visible.
   useLayoutEffect(() => {
     if (!active) return;
     const layer = { keys: () => now.current };
@@ -72,7 +72,7 @@ export function useKeys(keys: readonly Key[], active = true): void {
   }, [active]);
 }
 
-/** All keys that are known now, those of the view first. */
+/** All current keys, those of the view first. */
 export function useKnownKeys(): Key[] {
   const [, redraw] = useState(0);
   useEffect(() => {

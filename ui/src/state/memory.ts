@@ -1,11 +1,11 @@
 /**
- * What the browser remembers for us, if it lets us. Each `bactrian view` has a port of its own, which makes it another site with
- * another storage; cookies are by host alone. A report has no host.
+ * What the browser stores for us, if it permits. Each `bactrian view` has its own port, which makes it another origin with
+ * separate storage; cookies are per host only. A report has no host.
  */
 
 const YEAR = 365 * 24 * 3600;
 
-/** What was remembered under a name of letters and dashes; null: nothing, or it is not to be had. */
+/** The value stored under a name of letters and dashes; null if there is none, or storage is not accessible. */
 export function recall(name: string): string | null {
   try {
     const cookie = document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`));
@@ -15,12 +15,12 @@ export function recall(name: string): string | null {
   }
 }
 
-/** Remembers a word. If that cannot be, it is forgotten with the page. */
+/** Stores a word. If that fails, it lasts only as long as the page. */
 export function remember(name: string, word: string): void {
   try {
     document.cookie = `${name}=${word}; path=/; max-age=${YEAR}; samesite=strict`;
     localStorage.setItem(name, word);
   } catch {
-    // Then it is asked again the next time.
+    // Then the user is asked again the next time.
   }
 }

@@ -1,15 +1,15 @@
 /**
- * What is shown stands in the URL, all of it, so that a link shows the same: `#/trace/0/flame?metric=live&in=Main.load`.
- * It is after the `#`, because reports are opened from disk, where there is no server to ask for another path.
+ * The complete state of the page is in the URL, so that a link shows the same: `#/trace/0/flame?metric=live&in=Main.load`. It is
+ * after the `#`, because reports are opened from disk, without a server that could handle other paths.
  */
 import { useEffect, useState } from "preact/hooks";
 
 export interface Route {
   /** `overview`, `trace`, `heap`, `evolution`, `live`, `query`. */
   view: string;
-  /** The file's place in the list. */
+  /** The index of the file. */
   file: number;
-  /** What of it: `flame`, `roots`. Empty: the first. */
+  /** The tab: `flame`, `roots`. Empty: the first. */
   part: string;
   params: URLSearchParams;
 }
@@ -45,12 +45,12 @@ export function writeRoute({ view, file, part, params }: Route): string {
   return `#/${path}${query ? `?${query}` : ""}`;
 }
 
-/** A change of what is shown: parameters that are null or empty go away. */
+/** A change of the state: parameters that are null or empty are removed. */
 export interface Change {
   view?: string;
   file?: number;
   part?: string;
-  /** Set these, keep the others; a list sets a parameter several times. */
+  /** Sets these and keeps the others; a list sets a parameter several times. */
   params?: Record<string, string | readonly string[] | null>;
   /** Keep no other parameters. */
   fresh?: boolean;
@@ -75,7 +75,7 @@ export function currentRoute(): Route {
   return parseRoute(location.hash);
 }
 
-/** Goes there; with `replace` the way back does not stop here. */
+/** Applies a change; with `replace` it adds no entry to the history. */
 export function go(change: Change, options: { replace?: boolean } = {}): void {
   const hash = writeRoute(changed(currentRoute(), change));
   if (hash === location.hash) return;
@@ -87,12 +87,12 @@ export function go(change: Change, options: { replace?: boolean } = {}): void {
   }
 }
 
-/** The link to a change of what is shown. */
+/** The link for a change. */
 export function linkTo(route: Route, change: Change): string {
   return writeRoute(changed(route, change));
 }
 
-/** What is shown; components that use it are drawn anew when it changes. */
+/** The current state; components that use it are rendered again when it changes. */
 export function useRoute(): Route & { go: typeof go } {
   const [route, setRoute] = useState(currentRoute);
   useEffect(() => {

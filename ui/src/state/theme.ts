@@ -1,9 +1,9 @@
-/** Light or dark: as the system is, unless the user has chosen. Where there is no browser it is light. */
+/** The light or dark theme: the system's, unless the user has chosen. Without a browser it is light. */
 import { useEffect, useState } from "preact/hooks";
 
 export type Choice = "system" | "light" | "dark";
 
-/** The colours of all views, and of the files that are written of them; `var(--accent)` in styles is `accent` here. */
+/** The colours of all views and exported files; `var(--accent)` in styles is `accent` here. */
 const LIGHT = {
   ground: "#fbfaf7",
   raised: "#ffffff",
@@ -40,7 +40,7 @@ const MEMORY = "bactrian-theme";
 const changes = new Set<() => void>();
 const system = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
-/** What was chosen. It is remembered if the browser lets us. */
+/** The user's choice, which is stored if the browser permits. */
 export function choice(): Choice {
   try {
     const known = localStorage.getItem(MEMORY);
@@ -54,12 +54,12 @@ export function choose(next: Choice): void {
   try {
     localStorage.setItem(MEMORY, next);
   } catch {
-    // Then it is forgotten with the page.
+    // Then it lasts only as long as the page.
   }
   apply(next);
 }
 
-/** The colours of files. */
+/** The colours of exported files. */
 export const paper: Colours = { ...LIGHT, isDark: false };
 
 let now = paper;
@@ -73,18 +73,18 @@ function apply(chosen: Choice): void {
   changes.forEach((tell) => tell());
 }
 
-/** To be called once, before anything is drawn. */
+/** To be called once, before anything is rendered. */
 export function startTheme(): void {
   apply(choice());
   system?.addEventListener("change", () => apply(choice()));
 }
 
-/** The colours of now. */
+/** The current colours. */
 export function theme(): Colours {
   return now;
 }
 
-/** The colours of now; the component is drawn anew when they change. */
+/** The current colours; the component is rendered again when they change. */
 export function useTheme(): Colours {
   const [, redraw] = useState(0);
   useEffect(() => {

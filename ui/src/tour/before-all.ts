@@ -1,4 +1,4 @@
-/** What libraries look for as soon as they are loaded, and QuickJS does not have. Nothing that is written goes through it. */
+/** Globals that libraries access as soon as they are loaded, and that QuickJS lacks. No output depends on them. */
 class PlainFormat {
   format(value: unknown): string {
     return String(value);

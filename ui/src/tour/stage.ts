@@ -1,11 +1,11 @@
 /**
- * What of a browser the page cannot do without while it is rendered for a report: an address, a document of which nothing is
- * seen, and parameters of addresses. Nothing is drawn, and nothing happens later.
+ * The browser APIs that the page needs while it is rendered for a report: a location, an invisible document, and URLSearchParams.
+ * Nothing is drawn, and nothing is asynchronous.
  */
 
 type Init = string | Iterable<[string, string]> | undefined;
 
-/** As a browser's, as far as the page uses it. */
+/** The part of the browser's class that the page uses. */
 export class SearchParams {
   private all: [string, string][] = [];
 
@@ -74,7 +74,7 @@ export class SearchParams {
   }
 }
 
-/** Puts all of it where the page looks for it. */
+/** Installs these APIs as globals. */
 export function setStage(): void {
   const nothing = () => undefined;
   const location = { hash: "" };

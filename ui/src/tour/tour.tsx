@@ -1,6 +1,6 @@
 /**
- * A walk through the page where there is no browser, for a report: all views and their tabs, then what a click on them leads
- * to, then what a click leads to from there. What the page asks on the way is what the report carries.
+ * A walk through the page without a browser, for a report: all views and their tabs, then what clicks on them lead to, and what
+ * clicks lead to from there. The report contains what the page asks on the way.
  */
 import { renderToString } from "preact-render-to-string";
 import { answerOf, follow, type Answer, type Guide } from "../api/ask";
@@ -9,19 +9,25 @@ import { App } from "../shell/app";
 import { VIEWS } from "../shell/views";
 import { setStage } from "./stage";
 
-/** Who answers: crates/web/src/tour.rs. */
+/** The producer of the report: crates/web/src/tour.rs. */
 export interface Host {
-  /** Answers in JSON; not at all if nobody listens any more. The second number is how much of the tour is done, up to 1. */
+  /** Answers in JSON; undefined if nobody listens any more. The second number is the fraction of the tour that is done. */
   ask: (question: string, done: number) => string | undefined;
 }
 
-/** How many clicks from the first pages the tour goes. */
+/** The number of clicks from the first pages. */
 const DEPTH = 2;
-/** So many pages of one kind are looked at, beside the first ones: rendering them is what takes time. */
+/** The number of pages of one kind that are visited in addition to the first ones: rendering takes most of the time. */
 const PAGES_OF_A_KIND = 8;
-/** A kind of which so many pages of one file in a row asked nothing new is known well enough: other files have other things. */
+/**
+ * After this many consecutive pages of one kind and file without new questions, the kind is considered complete: other files
+ * contain other things.
+ */
 const BARREN_PAGES = 2;
-/** So many questions of one kind are asked that a click would ask, and so many rows of each table clicked. */
+/**
+ * The number of questions of one kind that are asked because a click would ask them, and the number of rows clicked in each
+ * table.
+ */
 const OF_A_KIND = 20;
 
 /** What a page leads to. */
@@ -29,7 +35,7 @@ interface Seen {
   /** Its other tabs. */
   tabs: string[];
   links: string[];
-  /** What a click would ask. */
+  /** The questions that clicks would ask. */
   questions: string[];
 }
 
@@ -59,7 +65,7 @@ export function tour(host: Host): void {
   for (let depth = 0; depth <= DEPTH; depth++) {
     const links: string[] = [];
     const questions: string[] = [];
-    // Tabs come to what is looked through.
+    // The list grows by the tabs found on the way.
     for (let place = 0; place < here.length; place++) {
       done = (depth + place / here.length) / (DEPTH + 1);
       const address = here[place] ?? "";
@@ -78,7 +84,7 @@ export function tour(host: Host): void {
   }
 }
 
-/** Two pages, or questions, that differ in values or their file only are of a kind. */
+/** Two pages or questions are of the same kind if they differ only in values or in their file. */
 function kindOf(text: string): string {
   return namesIn(text).replace(/\/\d+/, "");
 }
@@ -90,11 +96,11 @@ function namesIn(text: string): string {
   return `${path} ${[...new Set(names)].sort().join(" ")}`;
 }
 
-/** Each view of each file; of snapshots the last first, since it has what was there to stay. */
+/** Each view of each file; of snapshots the last first, because it has what stayed in memory. */
 function firstPages(files: Answer<unknown> | Error): string[] {
   const all = files instanceof Error ? [] : (files as Answer<Files>).result.files;
   return VIEWS.flatMap((view) => {
-    // Of what anybody may ask, a report has nothing.
+    // A report has no answers to free queries.
     if (view.needsSql) return [];
     const of = all.map((file, at) => ({ file, at })).filter(({ file }) => file.kind === view.kind);
     if (view.kind !== null && of.length < view.least) return [];
@@ -103,7 +109,7 @@ function firstPages(files: Answer<unknown> | Error): string[] {
   });
 }
 
-/** Renders a page, and clicks on it. */
+/** Renders a page and clicks on it. */
 function look(page: string, ask: Guide["answer"]): Seen {
   const questions: string[] = [];
   const clicks: (() => void)[] = [];

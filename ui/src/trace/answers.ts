@@ -1,4 +1,4 @@
-/** What is answered on traces, by the names that this view gives it. */
+/** The answers about traces, under the names used in this view. */
 export type {
   Change as DiffRow,
   Delta as Change,

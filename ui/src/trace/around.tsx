@@ -1,4 +1,4 @@
-/** A function in the middle: its callers above, outwards, and what it calls below. Clicking goes on to that function. */
+/** A function in the centre: its callers above, outwards, and its callees below. Clicking a function goes to it. */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../api/use";
 import { Answered, Panel, Search, Segmented } from "../parts/controls";
@@ -59,7 +59,7 @@ interface SandwichProps {
 function Sandwich({ trace, around, command, onBack }: SandwichProps) {
   const [side, setSide] = useState<Side>("callees");
   const [selected, setSelected] = useState(-1);
-  // At once, lest a key that comes right after the answer be forgotten.
+  // Synchronously, so that a key pressed right after the answer is not lost.
   useLayoutEffect(() => setSelected(-1), [around]);
   const layouts = useMemo(() => ({ callers: layOut(around.callers), callees: layOut(around.callees) }), [around]);
   const layout = layouts[side];
@@ -68,7 +68,7 @@ function Sandwich({ trace, around, command, onBack }: SandwichProps) {
   const label = selected >= 0 ? labelOf(layout, selected) : null;
   const actions = actionsOf(trace);
   const step = (way: Step) => () => setSelected((old) => (old < root ? root : walk(layout, root, old, way)));
-  /** Through the function in the middle one comes to the other side. */
+  /** Moves through the function in the centre to the other side. */
   const cross = (to: Side) => () => {
     if (side === to) return step("in")();
     if (selected <= root) {
@@ -138,7 +138,7 @@ interface HalfProps {
   onSelect: (node: number) => void;
 }
 
-/** A function alone is the middle itself; several, that an expression means, have a frame for all of them there. */
+/** A single function is the centre itself; several functions matched by an expression have a common frame there. */
 function rootOf(layout: Layout): number {
   return layout.length > 1 && layout.end[1] === layout.length ? 1 : 0;
 }

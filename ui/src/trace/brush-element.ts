@@ -1,19 +1,19 @@
 /**
- * The selected part of time on a chart: dragged with the mouse or a finger, moved with keys. It says what was selected when it
- * is let go. A finger that moves up or down scrolls the page: then the browser cancels, and what was selected stays.
+ * The selected time range on a chart: dragged with the mouse or a finger, moved with keys. It reports the selection when
+ * released. A finger that moves vertically scrolls the page: then the browser cancels, and the selection does not change.
  */
 import type uPlot from "uplot";
 import { seconds } from "../format";
 import { dragged, gripAt, moved, resized, type Grip, type Span } from "./brush";
 
-/** How near to an end the pointer must be to hold it, in pixels. Fingers are thicker. */
+/** How close to an end the pointer must be to grab it, in pixels. Fingers are thicker. */
 const REACH = { mouse: 7, touch: 22 };
-/** Less than this is a click, which selects nothing. */
+/** Smaller movements are clicks, which select nothing. */
 const LEAST = 3;
 
 export class Brush {
   private readonly element = document.createElement("div");
-  /** How long it is, in words. */
+  /** The length of the selection, as text. */
   private readonly length = document.createElement("span");
   private span: Span | null = null;
   private readonly off = new AbortController();
@@ -56,7 +56,7 @@ export class Brush {
     this.element.remove();
   }
 
-  /** Shows what is selected; without an argument, what was, after the chart has another size. */
+  /** Shows a selection; by default the current one, after the chart was resized. */
   show(span: Span | null = this.span): void {
     this.span = span;
     const left = span ? this.chart.valToPos(span.from, "x") : 0;
@@ -65,7 +65,8 @@ export class Brush {
     this.element.style.transform = `translateX(${left}px)`;
     this.element.style.width = `${Math.max(span ? 1 : 0, right - left)}px`;
     this.length.textContent = span && right - left > 60 ? seconds(span.to - span.from) : "";
-    // To the microsecond, which traces count in: smaller ones would be written with an exponent, which is no number there.
+    // To the microsecond, the resolution of traces: smaller numbers would be written with an exponent, which ARIA does not
+    // accept.
     const told = (time: number) => String(Number(time.toFixed(6)));
     this.element.setAttribute("aria-valuemin", told(this.whole.from));
     this.element.setAttribute("aria-valuemax", told(this.whole.to));
@@ -83,7 +84,7 @@ export class Brush {
     return this.chart.posToVal(event.clientX - box.left, "x");
   }
 
-  /** What so many pixels are in seconds. */
+  /** Converts pixels to seconds. */
   private reach(pixels: number): number {
     return ((this.whole.to - this.whole.from) * pixels) / (this.chart.over.clientWidth || 1);
   }

@@ -1,4 +1,4 @@
-/** The part of time that is selected: reading and writing it as filters do, dragging it, moving it by keys. */
+/** The selected time range: parsing and formatting in the syntax of filters, dragging, and moving by keys. */
 
 export interface Span {
   from: number;
@@ -7,14 +7,14 @@ export interface Span {
 
 const UNITS: Record<string, number> = { us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, min: 60, m: 60, h: 3600 };
 
-/** `1.5s` in seconds, as the command line reads times; NaN if it is none. */
+/** `1.5s` in seconds, in the syntax of the command line; NaN if invalid. */
 export function parseTime(text: string): number {
   const [, number = "", unit = ""] = /^\s*([0-9.]+(?:e[-+]?[0-9]+)?)\s*([a-zµ]*)\s*$/i.exec(text) ?? [];
   if (number === "") return Number.NaN;
   return Number(number) * (unit === "" ? 1 : (UNITS[unit] ?? Number.NaN));
 }
 
-/** `1s..2s`, `..2s`, `1s..`: the ends that are not said are those of the trace. */
+/** `1s..2s`, `..2s`, `1s..`: missing ends are those of the trace. */
 export function parseSpan(text: string | null, whole: Span): Span | null {
   if (text === null) return null;
   const [first, last, ...rest] = text.split("..");
@@ -24,7 +24,7 @@ export function parseSpan(text: string | null, whole: Span): Span | null {
   return Number.isFinite(from) && Number.isFinite(to) && from <= to ? { from, to } : null;
 }
 
-/** With as many digits as the picture can tell apart. */
+/** Formats a range with as many digits as the picture can resolve. */
 export function writeSpan({ from, to }: Span, resolution: number): string {
   return `${writeTime(from, resolution)}..${writeTime(to, resolution)}`;
 }
@@ -36,7 +36,7 @@ export function writeTime(time: number, resolution: number): string {
 
 export type Grip = "new" | "move" | "from" | "to";
 
-/** What a press of the mouse at `time` takes hold of, if things within `reach` can be held. */
+/** What a press at `time` grabs, with ends reachable within `reach`. */
 export function gripAt(time: number, span: Span | null, reach: number): Grip {
   if (!span) return "new";
   const toFrom = Math.abs(time - span.from);
@@ -45,7 +45,7 @@ export function gripAt(time: number, span: Span | null, reach: number): Grip {
   return time > span.from && time < span.to ? "move" : "new";
 }
 
-/** What is selected after something was dragged from one time to another. */
+/** The selection after dragging from one time to another. */
 export function dragged(grip: Grip, span: Span | null, pressed: number, now: number, whole: Span): Span {
   const by = now - pressed;
   if (!span || grip === "new") return within(ordered(pressed, now), whole);
@@ -54,13 +54,13 @@ export function dragged(grip: Grip, span: Span | null, pressed: number, now: num
   return within(ordered(span.from, span.to + by), whole);
 }
 
-/** Moved as a whole, as far as there is room. */
+/** The range moved as a whole, as far as possible. */
 export function moved({ from, to }: Span, by: number, whole: Span): Span {
   const room = Math.max(whole.from - from, Math.min(whole.to - to, by));
   return { from: from + room, to: to + room };
 }
 
-/** With the later end moved, as far as there is room and something left. */
+/** The range with its later end moved, as far as possible without becoming empty. */
 export function resized({ from, to }: Span, by: number, whole: Span, least: number): Span {
   return { from, to: Math.min(whole.to, Math.max(from + least, to + by)) };
 }

@@ -1,4 +1,4 @@
-/** The filters as chips: added from a menu with completion, changed in place, taken away. A complaint stands at its chip. */
+/** The filters as chips: added from a menu with completion, edited in place, removed. An error is shown at its chip. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isReport } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -82,7 +82,7 @@ function ChipView({ chip, trace, error }: { chip: Chip; trace: TraceShown; error
   );
 }
 
-/** A value as it is typed: Enter takes it, Escape leaves it as it was. */
+/** A value that is being edited: Enter accepts, Escape cancels. */
 function ValueField(props: { option: FilterOption; value: string; file: number; onDone: (value: string | null) => void }) {
   const { option, onDone } = props;
   const [text, setText] = useState(props.value);
@@ -125,7 +125,7 @@ function ValueField(props: { option: FilterOption; value: string; file: number; 
   );
 }
 
-/** What could be meant: names of the trace, or the heaps that there are. */
+/** Completions: names in the trace, or the heaps that exist. */
 function Completions({ id, option, file, text }: { id: string; option: FilterOption; file: number; text: string }) {
   const prefix = useSettled(text.startsWith("/") ? "" : text.trim(), 120);
   const hasNames = option.kind === "function" || option.kind === "file";

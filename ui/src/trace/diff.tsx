@@ -1,4 +1,4 @@
-/** Two traces compared: a flame graph in red and blue, and a table with the rows that are more than chance marked. */
+/** Two traces compared: a differential flame graph, and a table with significant changes marked. */
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { isReport } from "../api/ask";
@@ -18,7 +18,7 @@ import { Named, useRowColours } from "./tables";
 import { inFull, placeOf, shortOf, wordsOf } from "./telling";
 import type { Measure } from "./answers";
 
-/** The other traces that this one can be compared with. */
+/** The other traces with which this one can be compared. */
 export function othersOf(file: number, files: readonly ShownFile[]): Other[] {
   return files.flatMap(({ kind, name }, at) => (kind === "trace" && at !== file ? [{ at, name }] : []));
 }

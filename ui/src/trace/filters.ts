@@ -1,4 +1,4 @@
-/** The filters of the command line: in the URL they have its options' names, on the page they are chips. */
+/** The filters of the command line: in the URL they have the names of the options, on the page they are chips. */
 import type { Params } from "../api/ask";
 
 export type FilterKind = "times" | "time" | "sizes" | "function" | "file" | "heap" | "number" | "flag";
@@ -7,11 +7,11 @@ export interface FilterOption {
   /** As on the command line, without the dashes. */
   name: string;
   kind: FilterKind;
-  /** May be there several times. */
+  /** May occur several times. */
   repeated: boolean;
-  /** What it asks of objects. */
+  /** What it requires of objects. */
   what: string;
-  /** How values are written. */
+  /** An example value. */
   example: string;
 }
 
@@ -45,7 +45,7 @@ export function optionOf(name: string): FilterOption | undefined {
 export interface Chip {
   option: FilterOption;
   value: string;
-  /** Its place among those of the same name. */
+  /** Its index among those of the same name. */
   at: number;
 }
 
@@ -70,30 +70,30 @@ export function filterParams(params: URLSearchParams): Params {
   return asked;
 }
 
-/** What the URL has to say to have one more of these; the same filter is not there twice. */
+/** The URL parameters with this filter added; a filter occurs at most once. */
 export function added(params: URLSearchParams, name: string, value: string): Record<string, string[]> {
   const option = BY_NAME.get(name);
   const known = option?.repeated ? params.getAll(name) : [];
   return { [name]: known.includes(value) ? known : [...known, value] };
 }
 
-/** What the URL has to say to be without this chip, or to have it with another value. */
+/** The URL parameters without this chip, or with another value for it. */
 export function replaced(params: URLSearchParams, chip: Chip, value: string | null): Record<string, string[]> {
   const known = chip.option.repeated ? params.getAll(chip.option.name) : [chip.value];
   return { [chip.option.name]: known.flatMap((old, at) => (at !== chip.at ? [old] : value === null ? [] : [value])) };
 }
 
-/** What the URL has to say to have no filter. */
+/** The URL parameters without any filter. */
 export function cleared(): Record<string, null> {
   return Object.fromEntries(FILTERS.map(({ name }) => [name, null]));
 }
 
-/** A name as a filter takes it. Names that begin with a slash would be taken for expressions. */
+/** A name as a filter value. A name that begins with a slash would be taken for an expression. */
 export function patternOf(name: string): string {
   return name.startsWith("/") ? `/^${escapedExpression(name)}$/` : name;
 }
 
-/** All functions of a module, and what it does itself when the program starts. */
+/** All functions of a module, and its initialisation code. */
 export function moduleFilter(module: string): string {
   return `/^${escapedExpression(module)}(\\.|$)/`;
 }
@@ -102,7 +102,7 @@ function escapedExpression(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** Which chip a complaint of the server is about: the one whose option or value it names. */
+/** Whether a server error is about this chip: it names its option or its value. */
 export function isAbout(error: string, { option, value }: Chip): boolean {
   const names = new RegExp(`(^|[^a-z-])(--)?${option.name}([^a-z-]|$)`, "u");
   return option.kind === "flag" ? error.includes(option.name) : error.includes(value) && (value.length > 2 || names.test(error));

@@ -1,4 +1,4 @@
-/** A flame graph as a file: of the page's export, and of `bactrian flame`. */
+/** A flame graph as a file, for the page's export and for `bactrian flame`. */
 import { byChange } from "../pictures/flame-frames";
 import { layOut, type Layout } from "../pictures/flame-layout";
 import { flameSvg, USUAL_WIDTH } from "../pictures/flame-svg";
@@ -8,15 +8,15 @@ import { byModule, tellFrame } from "./frames";
 import { shortOf, wordsOf } from "./telling";
 
 export interface FlameAbout {
-  /** The program, if nothing else is said. */
+  /** By default the program. */
   title?: string;
-  /** What was lost, or estimated. */
+  /** What was lost or estimated. */
   notes: readonly string[];
   up: boolean;
   width?: number;
 }
 
-/** What is below `root`, on paper. */
+/** The picture below `root` as a file. */
 export function flameFileOf(flame: Flame, layout: Layout, root: number, about: FlameAbout): string {
   const paint = layout.tree.before ? byChange(layout, false, false) : byModule(layout, false);
   const words = wordsOf(flame.measure);
@@ -33,7 +33,7 @@ export function flameFileOf(flame: Flame, layout: Layout, root: number, about: F
   });
 }
 
-/** What crates/web/src/pictures.rs asks for. */
+/** Called by crates/web/src/pictures.rs. */
 export function flameFile(flame: Flame, about: FlameAbout): string {
   return flameFileOf(flame, layOut(flame), 0, about);
 }

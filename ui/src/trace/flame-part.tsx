@@ -1,4 +1,4 @@
-/** The flame graph: zoomed by clicking, searched, walked through by keys. */
+/** The flame graph: zoomed by clicks, searched, navigated by keys. */
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { canAsk, isReport } from "../api/ask";
@@ -36,7 +36,7 @@ export function FlamePart({ trace }: { trace: TraceShown }) {
   const whole = asked.answer?.result;
   const layout = useMemo(() => (whole ? layOut(whole) : null), [whole]);
   const node = layout && at !== null ? findById(layout, at) : 0;
-  // What was left out for being small is asked for when it is zoomed to; until it comes, what is there is shown.
+  // Omitted small frames are requested when the user zooms to them; meanwhile the available ones are shown.
   const closer = { ...params, at: at ?? undefined };
   const isWanted = layout !== null && at !== null && (node < 0 || isCut(layout, node)) && canAsk(name, closer);
   const asker = useAnswer<Flame>(isWanted ? name : null, closer);
@@ -103,15 +103,15 @@ interface GraphProps {
   command: string | null;
   layout: Layout;
   root: number;
-  /** Callers of the outermost frame of `layout`, if that is not the root of all. */
+  /** The callers of the outermost frame in `layout`, if that is not the root of all. */
   before: Flame["path"];
   /** Controls beside the heading. */
   tools: ComponentChildren;
-  /** Coloured by how it changed. */
+  /** Coloured by change. */
   isChange?: boolean;
 }
 
-/** One flame graph with all that belongs to it. Frames are told by their names in the URL, so that keys and links work. */
+/** A flame graph with its controls. The URL identifies frames by name, so that keys and links work. */
 export function FlameGraph({ trace, flame, command, layout, root, before, tools, isChange = false }: GraphProps) {
   const colours = useTheme();
   const up = trace.params.get("way") === "up";
@@ -209,7 +209,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
   );
 }
 
-/** The frame that is selected, or -1. When a closer look comes it is still the same frame, at another place. */
+/** The selected frame, or -1. In a more detailed answer it is the same frame at another index. */
 function useSelected(trace: TraceShown, layout: Layout): [number, (node: number) => void] {
   const [, id = "", name = ""] = /^(\d+) (.*)$/s.exec(trace.params.get("frame") ?? "") ?? [];
   const node = useMemo(() => {
@@ -228,13 +228,13 @@ export interface FrameActions {
   source: (label: FlameLabel) => void;
 }
 
-/** What can be done with a frame. Modules are filtered by all their functions. */
+/** The actions on a frame. Modules are filtered by all their functions. */
 export function actionsOf(trace: TraceShown): FrameActions {
   const source = (label: FlameLabel) => {
     const place = placeOfLabel(label);
     if (place) trace.set({ source: `${place.path}:${place.line}` });
   };
-  // A report has no other answers than those that it has.
+  // A report has only the answers that it contains.
   if (isReport) return { focus: nothing, only: nothing, without: nothing, hide: nothing, source };
   const pattern = ({ name }: FlameLabel) => (trace.by === "module" ? moduleFilter(name) : patternOf(name));
   return {
@@ -248,7 +248,7 @@ export function actionsOf(trace: TraceShown): FrameActions {
 
 function nothing(): void {}
 
-/** Where to search, and beside it what was found. */
+/** The search field, with the results beside it. */
 function SearchField({ trace, query, children }: { trace: TraceShown; query: string; children: ComponentChildren }) {
   return (
     <span class="flame-search">
@@ -258,7 +258,7 @@ function SearchField({ trace, query, children }: { trace: TraceShown; query: str
   );
 }
 
-/** From the outermost caller to what is shown; the middle of long ways is left out. */
+/** From the outermost caller to the shown frame; the middle of long paths is omitted. */
 function Breadcrumb({ trace, layout, root, before }: { trace: TraceShown; layout: Layout; root: number; before: Flame["path"] }) {
   const steps = [
     ...before.map(({ id, label }, place) => ({ id: place === 0 ? null : String(id), name: label })),
@@ -287,7 +287,7 @@ function Breadcrumb({ trace, layout, root, before }: { trace: TraceShown; layout
   );
 }
 
-/** Which colours the widest modules have; clicking one looks for it. */
+/** The colours of the widest modules; a click searches for a module. */
 function Legend({ trace, layout, root, isDark }: { trace: TraceShown; layout: Layout; root: number; isDark: boolean }) {
   const modules = useMemo(() => widestModules(layout, root), [layout, root]);
   const colours = useMemo(() => coloursOf(modulesIn(layout), isDark), [layout, isDark]);
@@ -311,7 +311,7 @@ const ORIGINS: Record<Origin, string> = {
   c: "In C",
 };
 
-/** The modules of what is shown, in the order of what their frames take themselves. */
+/** The shown modules, sorted by the self size of their frames. */
 export function widestModules(layout: Layout, root: number, most = 10): Coloured[] {
   const { tree, end } = layout;
   const shown = { ...tree, label: tree.label.slice(root, end[root]), own: tree.own.slice(root, end[root]) };

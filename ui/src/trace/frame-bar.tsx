@@ -1,4 +1,4 @@
-/** The frame that is selected, its numbers, and what can be done with it. It has its place always, so that nothing jumps. */
+/** The selected frame, its numbers, and actions on it. It always takes the same space, so that nothing jumps. */
 import { isReport } from "../api/ask";
 import { ByPointer } from "../parts/controls";
 import { labelOf, type Layout } from "../pictures/flame-layout";
@@ -12,7 +12,7 @@ interface Props {
   trace: TraceShown;
   flame: Flame;
   layout: Layout;
-  /** -1: none. */
+  /** -1 for none. */
   node: number;
   actions: FrameActions;
   swatch: string;

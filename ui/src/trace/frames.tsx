@@ -1,4 +1,4 @@
-/** What all flame graphs of the view share: colours of frames, what is said of them, what can be done with one. */
+/** What all flame graphs of the view share: colours, tooltips, and actions on frames. */
 import type { FlameLabel, Layout } from "../pictures/flame-layout";
 import { labelOf } from "../pictures/flame-layout";
 import { coloursOf, moduleOf, type Coloured } from "../pictures/colours";
@@ -9,7 +9,7 @@ import { percent } from "../format";
 import type { Flame } from "./answers";
 import { inFull, ofAll, placeOf, shortOf } from "./telling";
 
-/** Modules of a picture, those whose frames take most themselves first. */
+/** The modules of a picture, those with the largest self size first. */
 export function modulesIn({ tree }: Pick<Layout, "tree">): Coloured[] {
   const widths = new Map<string, { module: Coloured; width: number }>();
   tree.label.forEach((label, node) => {
@@ -21,7 +21,7 @@ export function modulesIn({ tree }: Pick<Layout, "tree">): Coloured[] {
   return [...widths.values()].sort((a, b) => b.width - a.width).map(({ module }) => module);
 }
 
-/** What decides the colour of a frame or row: its module. */
+/** What determines the colour of a frame or row: its module. */
 export function colouredOf({ name, module, origin }: FlameLabel): Coloured {
   return name.startsWith("[") ? { name } : { name: module || moduleOf(name), origin: origin ?? "program" };
 }
@@ -39,13 +39,13 @@ export function byModule(layout: Layout, isDark: boolean): FrameColours {
   };
 }
 
-/** Whether the outermost frame is no function, but all of them. */
+/** Whether the outermost frame stands for all functions. */
 function isAll(layout: Layout): boolean {
   const { file, module } = labelOf(layout, 0);
   return !file && !module;
 }
 
-/** What is said beside the pointer: the numbers in full. */
+/** The tooltip of a frame, with exact numbers. */
 export function tellFrame(flame: Flame, layout: Layout, node: number, root: number): Told {
   const { tree } = layout;
   const label = labelOf(layout, node);

@@ -1,4 +1,4 @@
-/** How long objects live, and how large they are: a row for each site, shaded by how much of it is in which class. */
+/** Lifetimes and sizes of objects: a row for each site, shaded by the share of each class. */
 import { isReport } from "../api/ask";
 import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Estimated, Panel, Segmented } from "../parts/controls";
@@ -50,11 +50,11 @@ interface HeatClass {
   title: string;
   help: string;
   of: (row: LifetimeRow) => Estimate;
-  /** The filter that asks for this class. */
+  /** The filter for this class. */
   filter: readonly [name: string, value: string] | null;
 }
 
-/** The columns of lifetimes: up to each end, longer than all, never collected. */
+/** The columns of lifetimes: up to each bound, longer than all, never collected. */
 export function lifetimeClasses(ends: readonly number[]): HeatClass[] {
   const none = { value: 0, low: 0, high: 0 };
   const of = (at: number) => (row: LifetimeRow) => row.lifetimes[at] ?? none;
@@ -84,7 +84,7 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: Row
   const { trace, lifetimes, window, isSizes, command } = props;
   const colours = useRowColours(window.rows);
   const all = isSizes ? sizeClasses(lifetimes.size_classes) : lifetimeClasses(lifetimes.lifetime_classes);
-  // Classes that nothing falls into would only take room.
+  // Empty classes would only waste space.
   const classes = all.filter((one) => one.of(lifetimes.all).value > 0);
   const rows = [lifetimes.all, ...window.rows];
   const columns: TableColumn<LifetimeRow>[] = [
@@ -105,7 +105,7 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: Row
       value: (row: LifetimeRow) => one.of(row).value,
     })),
   ];
-  /** Asks for what is in a cell: objects of this function that live so long. */
+  /** Filters for the objects in a cell: of this function, with this lifetime. */
   const wanting = (row: LifetimeRow, { filter }: HeatClass) => {
     if (isReport || !filter) return undefined;
     const [name, value] = filter;
@@ -135,7 +135,7 @@ function HeatTable(props: { trace: TraceShown; lifetimes: Lifetimes; window: Row
   );
 }
 
-/** How much of a row is in a class: shaded by its share, with the number. */
+/** The share of a row in a class, as a shade and a number. */
 function Heat({ of, all, onClick }: { of: Estimate; all: number; onClick: (() => void) | undefined }) {
   const share = all > 0 ? of.value / all : 0;
   if (of.value <= 0) return <span class="faint">·</span>;

@@ -1,4 +1,4 @@
-/** Hot paths: the stacks that allocate or hold most, innermost function first; a row opens to the whole stack. */
+/** Hot paths: the stacks that allocate or retain most, innermost function first; a row opens to the whole stack. */
 import { useMemo } from "preact/hooks";
 import { useWindow, type RowWindow } from "../api/window";
 import { Answered, Panel } from "../parts/controls";
@@ -50,7 +50,7 @@ function PathsTable({ trace, paths, window, command }: { trace: TraceShown; path
   );
 }
 
-/** A stack on one line, or, open, one frame on each. */
+/** A stack on one line, or, opened, one frame per line. */
 function Path({ row, isOpen, trace, colours }: { row: PathRow; isOpen: boolean; trace: TraceShown; colours: ReadonlyMap<string, string> }) {
   if (!isOpen) {
     return (

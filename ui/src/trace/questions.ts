@@ -1,6 +1,6 @@
 /**
- * What is shown of a trace, read from the URL, and the questions that follow from it. What is not said is the default,
- * and defaults are not asked for: a report finds its answers by how they are asked.
+ * The state of the view of a trace, read from the URL, and the questions that follow from it. Defaults are neither in the URL nor
+ * in questions, because a report finds its answers by the form of the question.
  */
 import { canAsk, type Params } from "../api/ask";
 import { ROWS } from "../api/window";
@@ -18,7 +18,7 @@ export const METRICS = [
 ] as const;
 export type Metric = (typeof METRICS)[number][0];
 
-/** The parts of the view, their names in the URL, and the keys that lead there. */
+/** The tabs of the view, their names in the URL, and their keys. */
 export const PARTS = [
   ["flame", "Flame graph", "1"],
   ["functions", "Functions", "2"],
@@ -40,11 +40,11 @@ export interface Shown {
   part: Part;
   params: URLSearchParams;
   metric: Metric;
-  /** What frames of the flame graph and rows of lifetimes are told apart by. */
+  /** The grouping of frames in the flame graph and of rows in lifetimes. */
   by: string;
 }
 
-/** What the URL says, with defaults for all that it does not. */
+/** The state in the URL, with defaults for everything missing. */
 export function shownOf(file: number, part: string, params: URLSearchParams): Shown {
   const metric = METRICS.find(([id]) => id === params.get("metric"))?.[0] ?? "kept";
   const known = PARTS.find(([id]) => id === part)?.[0] ?? "flame";
@@ -57,19 +57,19 @@ export function shownOf(file: number, part: string, params: URLSearchParams): Sh
   };
 }
 
-/** What is measured, if it is not what is measured anyway. */
+/** The metric, if it is not the default. */
 export function metricParam({ metric }: Shown): Metric | undefined {
   return metric === "kept" ? undefined : metric;
 }
 
-/** The two traces that are compared: the server has them by time, so the first is the one before, unless they are swapped. */
+/** The two compared traces: the server sorts them by time, so the first is before, unless they are swapped. */
 export function comparedOf({ file, params }: Shown): { before: number; after: number } {
   const other = Number(params.get("with") ?? file);
   const [first, second] = [Math.min(file, other), Math.max(file, other)];
   return params.has("swapped") ? { before: second, after: first } : { before: first, after: second };
 }
 
-/** The question behind a part of the view. */
+/** The question of a tab. */
 export function questionOf(shown: Shown): Question {
   const { file, part, params } = shown;
   const filters = { file, ...filterParams(params), raw: params.has("raw") };
@@ -100,18 +100,18 @@ export function questionOf(shown: Shown): Question {
 
 export interface TraceShown extends Shown {
   go: (change: Change, options?: { replace?: boolean }) => void;
-  /** Sets parameters of the URL; null takes one away. */
+  /** Sets parameters of the URL; null removes one. */
   set: (params: Record<string, string | readonly string[] | null>, options?: { replace?: boolean }) => void;
   addFilter: (name: string, value: string) => void;
-  /** Callers and callees around this function. */
+  /** Shows callers and callees of this function. */
   focusOn: (name: string) => void;
-  /** Whether an answer can be had if these were changed: a report has only some. */
+  /** Whether the answer after a change is available: a report has only some. */
   can: (change: Partial<Shown>) => boolean;
-  /** The order of the table that is shown; `first` if nothing is said. */
+  /** The order of the shown table; `first` by default. */
   order: (first: string) => TableOrder;
 }
 
-/** What is shown of a trace, and ways to change it. */
+/** The state of the view of a trace, and ways to change it. */
 export function useTrace(file: number): TraceShown {
   const { part, params } = useRoute();
   const shown = shownOf(file, part, params);

@@ -1,4 +1,4 @@
-/** Source lines beside a site, with what each allocates or holds, when the source is there. */
+/** Source lines around a site, with what each allocates or retains, if the source is available. */
 import { useEffect, useRef } from "preact/hooks";
 import { canAsk, type Params } from "../api/ask";
 import { useAnswer } from "../api/use";
@@ -11,7 +11,7 @@ import { filterParams } from "./filters";
 import { metricParam, type TraceShown } from "./questions";
 import { shortOf } from "./telling";
 
-/** A place in the source, as the URL has it: `map.ml:115`. */
+/** A location in the source, as in the URL: `map.ml:115`. */
 export interface Place {
   path: string;
   line: number;
@@ -30,7 +30,7 @@ function questionAt(trace: TraceShown, { path, line }: Place): Params {
   return { file: trace.file, ...filterParams(trace.params), raw: trace.params.has("raw"), metric: metricParam(trace), path, line };
 }
 
-/** Whether the lines around a site can be shown: a report has those of its first sites. */
+/** Whether the lines around a site are available: a report has those of its first sites. */
 export function hasSource(trace: TraceShown, label: FlameLabel): boolean {
   const place = placeOfLabel(label);
   return place !== null && canAsk("trace/source", questionAt(trace, place));
@@ -46,7 +46,7 @@ export function SourceButton({ trace, label }: { trace: TraceShown; label: Flame
   );
 }
 
-/** The lines around the place that the URL names. */
+/** The lines around the location in the URL. */
 export function SourcePanel({ trace }: { trace: TraceShown }) {
   const place = parsePlace(trace.params.get("source"));
   if (!place) return null;
@@ -121,7 +121,7 @@ function Lines(props: { source: Source; place: Place; command: string | null | u
   );
 }
 
-/** There is little room beside the code: how sure a number is is told when it is pointed at. */
+/** There is little space beside the code, so the uncertainty is in the tooltip. */
 function Short({ of, show }: { of: Estimate; show: (value: number) => string }) {
   return <span title={estimate(of, show)}>{show(of.value)}</span>;
 }

@@ -1,4 +1,4 @@
-/** Functions, sites, modules and files: what each allocates or holds itself, and with all that it calls. */
+/** Functions, sites, modules and files: self and total of what each allocates or retains. */
 import { useMemo } from "preact/hooks";
 import { isReport, mostRows } from "../api/ask";
 import { useWindow, type RowWindow } from "../api/window";
@@ -45,7 +45,7 @@ function TopTable({ trace, top, window, command }: { trace: TraceShown; top: Top
       wide: true,
     },
     ...estimateColumns("self", (row: TopRow) => row.self, top.all, top.measure, "what it allocates itself"),
-    // Beside the source there is less room, and it has the totals of its lines.
+    // Beside the source there is less space, and the source has the totals of its lines.
     ...(trace.params.has("source")
       ? []
       : estimateColumns("total", (row: TopRow) => row.total, top.all, top.measure, "with all that it calls")),
@@ -57,7 +57,7 @@ function TopTable({ trace, top, window, command }: { trace: TraceShown; top: Top
     else if (trace.part === "functions" || trace.part === "sites") trace.focusOn(patternOf(row.name));
     else trace.addFilter(filter.names[0] ?? "in", filter.pattern(row));
   };
-  // A report takes along what a click on these rows would show.
+  // A report includes what a click on these rows would show.
   if (trace.part === "sites") window.rows.slice(0, mostRows()).forEach((row) => hasSource(trace, row));
   return (
     <Table
@@ -86,7 +86,7 @@ function filterOf(part: Part): { names: string[]; pattern: (row: FlameLabel) => 
 
 const SHORT: Record<string, string> = { in: "only", "in-file": "only", "not-in": "without", "not-in-file": "without", hide: "hide" };
 
-/** Filters that a row stands for. */
+/** Filter buttons for a row. */
 function RowActions({ trace, pattern, names }: { trace: TraceShown; pattern: string; names: readonly string[] }) {
   if (isReport) return null;
   return (
@@ -108,7 +108,7 @@ function RowActions({ trace, pattern, names }: { trace: TraceShown; pattern: str
   );
 }
 
-/** The colours of the modules of rows, the first of which are the largest. */
+/** The colours of the rows' modules; the first rows are the largest. */
 export function useRowColours(rows: readonly FlameLabel[]): ReadonlyMap<string, string> {
   const { isDark } = useTheme();
   return useMemo(() => coloursOf(rows.map(colouredOf), isDark), [rows, isDark]);
@@ -126,7 +126,7 @@ export function Named({ label, colours, hasPlace = false }: { label: FlameLabel;
   );
 }
 
-/** A number with its error, and its share of everything. */
+/** Columns for a number with its error, and its share of the total. */
 export function estimateColumns<R>(
   title: string,
   of: (row: R) => Estimate,

@@ -1,4 +1,4 @@
-/** How the numbers of traces are written, short and in full. */
+/** Formatting of a trace's numbers, short and exact. */
 import { bytes, count, grouped, percent } from "../format";
 import type { FlameLabel } from "../pictures/flame-layout";
 import type { Measure } from "./answers";
@@ -8,7 +8,7 @@ export function shortOf(measure: Measure | undefined): (value: number) => string
   return measure?.unit === "objects" ? count : bytes;
 }
 
-/** In full: `12,345,678 bytes`. */
+/** Exact: `12,345,678 bytes`. */
 export function inFull(value: number, measure: Measure | undefined): string {
   const unit = measure?.unit === "objects" ? "blocks" : "bytes";
   return `${grouped(value)} ${unit}`;
@@ -25,7 +25,7 @@ export function placeOf({ file, line, columns }: FlameLabel): string {
   return columns ? `${file}:${line}:${columns[0]}` : `${file}:${line}`;
 }
 
-/** What a measure is of, in words. */
+/** A measure in words. */
 export function wordsOf(measure: Measure | undefined): string {
   switch (measure?.of) {
     case "live-at-end":
@@ -39,7 +39,7 @@ export function wordsOf(measure: Measure | undefined): string {
   }
 }
 
-/** `1 s` for `1.00 s`: the ticks of an axis are round. */
+/** `1 s` for `1.00 s`, because the ticks of an axis are round. */
 export function rounded(text: string): string {
   return text.replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "");
 }

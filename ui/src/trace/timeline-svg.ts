@@ -1,4 +1,4 @@
-/** Size over time as an SVG file: the same lines, areas and intervals as on the page. */
+/** Size over time as an SVG file, with the same lines, areas and intervals as on the page. */
 import { escaped } from "../parts/export";
 import { bytes, seconds, type Estimate } from "../format";
 import type { Colours } from "../state/theme";

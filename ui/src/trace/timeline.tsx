@@ -1,4 +1,4 @@
-/** Live size over time: all of it, before it what the filters ask for, and the part of time that is selected. */
+/** Live size over time: in total, in front of it what the filters admit, and the selected time range. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -17,27 +17,27 @@ import type { Metric, TraceShown } from "./questions";
 import { rounded } from "./telling";
 import { timelineSvg } from "./timeline-svg";
 
-/** What is drawn follows what is measured: sizes at a moment, or what was allocated up to each point. */
+/** What is drawn depends on the metric: live sizes, or what was allocated up to each point. */
 export type Line = "live" | "allocated";
 
 export function lineOf(metric: Metric): Line {
   return metric === "kept" || metric === "live" || metric === "peak" ? "live" : "allocated";
 }
 
-/** What a selection of time asks of objects: the names of the filters, and what they keep. */
+/** What a selected time range requires of objects: the names of the filters, and what they keep. */
 const BRUSHES = { "live-in": "alive", allocated: "allocated" } as const;
 type BrushFilter = keyof typeof BRUSHES;
 
-/** What is selected already says of which kind it is; otherwise a selection asks for what is drawn. */
+/** An existing selection determines the filter; otherwise it follows what is drawn. */
 function brushOf(params: URLSearchParams, line: Line): BrushFilter {
   if (params.has("live-in")) return "live-in";
   return params.has("allocated") || line === "allocated" ? "allocated" : "live-in";
 }
 
-/** Points of the chart. */
+/** The number of points of the chart. */
 const POINTS = 600;
 
-/** What the chart asks for. */
+/** The question of the chart. */
 export function timelineParams({ file, params }: TraceShown): Params {
   const [from, to] = [params.get("from"), params.get("to")];
   const window = from === null && to === null ? undefined : `${from ?? ""}..${to ?? ""}`;
@@ -83,7 +83,7 @@ export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Aske
   );
 }
 
-/** What the brush selects, or would. */
+/** What the brush selects, or would select. */
 function SelectionNote({ kind, span }: { kind: string; span: Span | null }) {
   return (
     <span class="selection-note" role="status" data-testid="selection">
@@ -103,11 +103,11 @@ function PeakNote({ series, isFiltered }: { series: Series; isFiltered: boolean 
 
 function wholeOf({ all: { points } }: Timeline): Span {
   const [first, second, last] = [points[0]?.time ?? 0, points[1]?.time ?? 0, points.at(-1)?.time ?? 1];
-  // A point is where its interval ends, so the first begins one interval earlier.
+  // A point is at the end of its interval, so the first interval begins one interval earlier.
   return { from: Math.max(0, first - Math.max(0, second - first)), to: last };
 }
 
-/** What one point of the screen is, about. */
+/** The approximate duration of a pixel. */
 function resolution(timeline: Timeline): number {
   const { from, to } = wholeOf(timeline);
   return (to - from) / 2000;
@@ -137,11 +137,11 @@ function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
     const letter = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 14;
     const chart = new uPlot(optionsOf(timeline, line, colours, letter, element.clientWidth), dataOf(timeline, line), element);
     plot.current = chart;
-    // A report has no answers for parts of time.
+    // A report has no answers for time ranges.
     if (!isReport) {
       brush.current = new Brush(chart, whole, (to) => select.current(to));
       brush.current.show(span);
-      // Keys go on moving what they moved before the new answer came.
+      // The focus stays, so that keys continue moving the selection.
       if (hadFocus.current) brush.current.focus();
     }
     const watch = new ResizeObserver(() => {
@@ -167,7 +167,7 @@ function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
   return <div class="timeline" ref={box} data-testid="timeline" />;
 }
 
-/** A copy of a canvas that can be seen on any ground. */
+/** A copy of a canvas with a background. */
 function onGround(canvas: HTMLCanvasElement | undefined, ground: string): HTMLCanvasElement | null {
   if (!canvas) return null;
   const copy = document.createElement("canvas");
@@ -180,7 +180,7 @@ function onGround(canvas: HTMLCanvasElement | undefined, ground: string): HTMLCa
   return copy;
 }
 
-/** A little more on tall screens, where there is room. */
+/** Slightly more on tall screens, where there is space. */
 function heightOf(letter: number): number {
   return Math.round(Math.max(letter * 11.5, globalThis.innerHeight * 0.15));
 }
@@ -194,7 +194,7 @@ function rowsOf({ all, filtered }: Timeline): (string | number)[][] {
   return [head, ...rows];
 }
 
-/** Times, then of each series its value and the ends of its interval. */
+/** Times, then for each series its values and the bounds of their intervals. */
 function dataOf({ all, filtered }: Timeline, line: Line): uPlot.AlignedData {
   const lists = (series: Series | null) => {
     const of = (pick: (estimate: Estimate) => number) =>
@@ -265,7 +265,7 @@ function peakMark({ all, filtered }: Timeline, colours: Colours, font: string): 
         ctx.textAlign = isLate ? "right" : "left";
         ctx.textBaseline = "bottom";
         const place = [x + (isLate ? 4 : -4) * dense, Math.max(top, y - 5 * dense)] as const;
-        // With a rim, to be read on lines too.
+        // With an outline, to be readable on lines too.
         ctx.strokeStyle = colours.raised;
         ctx.lineWidth = 4 * dense;
         ctx.lineJoin = "round";
@@ -277,7 +277,7 @@ function peakMark({ all, filtered }: Timeline, colours: Colours, font: string): 
   };
 }
 
-/** What stands at the pointer, in words; written by hand, not by Preact. */
+/** The values at the pointer as text; updated directly, not through Preact. */
 function readout({ all, filtered }: Timeline, line: Line): uPlot.Plugin {
   const told = document.createElement("div");
   told.className = "readout";

@@ -1,4 +1,4 @@
-/** A trace: size over time, filters, and below them one of several ways to see who allocates. */
+/** A trace: size over time, filters, and below them one of several tabs that show who allocates. */
 import { useAnswer } from "../api/use";
 import type { ViewProps } from "../api/files";
 import { Segmented, Toggle } from "../parts/controls";
@@ -20,7 +20,7 @@ import "./trace.css";
 export function TraceView({ file, files }: ViewProps) {
   const trace = useTrace(file);
   const state = files[file]?.state;
-  // Filters are refused in one way by all questions, so the one that is always asked says what is wrong with them.
+  // All questions reject filters in the same way, so the one that is always asked reports the error.
   const timeline = useAnswer<Timeline>("trace/timeline", timelineParams(trace));
   const parts = PARTS.filter(([id]) => id !== "diff" || othersOf(file, files).length > 0);
   useKeys(parts.map(([id, title, key]) => ({ key, what: title.toLowerCase(), run: () => trace.go(changeTo(id)) })));
@@ -56,7 +56,7 @@ export function TraceView({ file, files }: ViewProps) {
   );
 }
 
-/** Another part: filters, metric and source stay, what belongs to one part only goes. */
+/** Switches to another tab: filters, metric and source stay, parameters of a single tab are removed. */
 function changeTo(part: Part): Change {
   return { part, params: { at: null, frame: null, q: null, by: null, n: null, path: null, focus: null } };
 }
