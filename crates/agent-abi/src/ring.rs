@@ -116,8 +116,8 @@ pub mod making {
     pub const TIME_END: usize = 1;
     /// Bytes of locations.
     pub const LOCATIONS: usize = 2;
-    /// Nonzero if the packets have been put into the stream, at this offset: then they count only if the
-    /// stream that was received does not reach that far.
+    /// Nonzero if the packets have been put into the stream, which then ends at this offset: they count only
+    /// if the published stream does not reach that far.
     pub const PUT: usize = 3;
     /// The size of all of it in bytes.
     pub const BYTES: usize = HEAD + 2 * super::PACKET;

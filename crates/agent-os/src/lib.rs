@@ -4,10 +4,9 @@
 //! Used by crates/agent. Nothing here knows about OCaml, traces or snapshots, so all of it can be tested on
 //! the host.
 //!
-//!
 //! - [`sys`] and [`process`]: direct system calls; [`proc`]: what the kernel reports in /proc and /sys.
 //! - [`lock`], [`memory`], [`stacks`]: a lock that a signal handler may meet while it is held, an allocator,
-//!   and stacks of our own that a panic can be unwound from.
+//!   and stacks of our own with a way back from a panic.
 //! - [`loaded`]: objects and symbols of this process; [`patch`]: jumps written over functions.
 //! - [`bytes`]: the functions that the compiler expects of libc (memcpy and others), without libc.
 //! - [`confined`]: whether the program has set a seccomp filter; [`birthmark`]: whether this process is a

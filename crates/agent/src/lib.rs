@@ -34,7 +34,6 @@
 //! (`samplers`).
 //!
 //! # Invariants
-//!
 //! - All work on the recording is done under one lock (`session`), on a stack of our own (`stacks`). Nothing
 //!   in there waits for OCaml, so the lock cannot deadlock with the runtime's own.
 //! - A panic in there turns the agent off, releases the lock and returns to the program (`stacks`).

@@ -57,8 +57,8 @@ pub fn try_copying() -> io::Result<()> {
     let mut room = [0_u64; 64];
     let room = room.as_mut_ptr();
     #[expect(unsafe_code, reason = "each call as the agent makes it, and not as libc would")]
-    // SAFETY: the kernel has room for what it fills in, and nothing is changed. The copy shares our
-    // descriptor table; it uses no descriptors, and nothing of libc, before it exits.
+    // SAFETY: the buffer has room for whatever the kernel fills in, and nothing is changed. The copy shares
+    // our descriptor table; it uses no descriptors, and nothing of libc, before it exits.
     unsafe {
         libc::syscall(libc::SYS_rt_sigprocmask, NOTHING, NOTHING, room, 8_usize);
         libc::syscall(libc::SYS_rt_sigaction, libc::SIGUSR2, NOTHING, room, 8_usize);

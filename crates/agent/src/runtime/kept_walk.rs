@@ -12,7 +12,6 @@
 //! code, `interpreter_walk` for the interpreter.
 //!
 //! # Invariants
-//!
 //! - Entries are ordered outermost first; their places are in descending order, as the stack grows downwards.
 //!   So entries below the place that the walk has reached can no longer be met.
 //! - All entries are of one stack, which is identified by its top. If that changes (another thread, a stack

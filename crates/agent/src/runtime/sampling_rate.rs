@@ -25,8 +25,8 @@ use super::program::{Program, Sampler};
 
 /// The number of distances that the runtime draws at a time.
 const DRAWN: u64 = 64;
-/// The number of distances that one sample uses up, approximately: one for itself, and one after each of its
-/// callbacks: when it is allocated, promoted and freed.
+/// The number of distances that one sample uses up, approximately: one for itself, one after its callback,
+/// one when it has been reported, and one when it is freed.
 const OF_A_SAMPLE: u64 = 4;
 /// The maximal distance in bytes between the rate and the number, both variables of one file of the runtime.
 const NEAR: usize = 8192;

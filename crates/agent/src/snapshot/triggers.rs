@@ -121,7 +121,7 @@ fn stay(setup: &Setup) {
     if setup.settings.when.signal.is_some()
         && let Domains::Many(many) = &setup.collector.domains
     {
-        // The runtime calls it whenever a thread has run for a while, which is how we learn of new threads.
+        // The runtime calls it whenever a thread has run for a while, which is how we notice that thread.
         put(many.interrupted, &BEFORE_INTERRUPTED, when_interrupted_5);
     }
 }

@@ -7,9 +7,9 @@
 //! dropped.
 //!
 //! What the program may notice: that it was stopped for the duration of a `clone` (reported as `pause`); and
-//! if it adopts orphans, a second stop of moments when the handle is dropped, because only the program can
-//! reap its dead copy. Its output, its children as `wait` reports them, its descriptors and its signals stay
-//! as they are.
+//! if it adopts orphans, a second short stop when the handle is dropped, because only the program can reap
+//! its dead copy. Its output, its children as `wait` reports them, its descriptors and its signals stay as
+//! they are.
 //!
 //! One thread of ours does all the tracing and lives as long as the handle: for the kernel a tracer is a
 //! thread, and when that thread ends, for whatever reason, the kernel detaches from all tracees. It also

@@ -1,9 +1,9 @@
 //! Signal frames that restore a thread if its tracer has died.
 //!
 //! A thread that does a system call for us has registers that are not its own, and the tracer that should
-//! restore them may be killed first. So the thread must be able to do it itself: before its registers change,
-//! we write frames like those that the kernel makes for signals below its stack (and below the red zone,
-//! which belongs to its code), where nobody looks. Addresses grow upwards:
+//! restore them may be killed first. So the thread must be able to do it itself. Before its registers change,
+//! we write frames like those that the kernel makes for signals: below the thread's stack pointer (and below
+//! the red zone, which belongs to its code), where nobody looks. Addresses grow upwards:
 //!
 //! ```text
 //!     reap    `wait4` for the child that the injected call created; then `back`

@@ -8,8 +8,8 @@
 //! so, but a thread in a system call is in C code that OCaml has called, and if that system call is not one
 //! by which the runtime itself manages its memory, no collection is running. OCaml code that calls C leaves
 //! its return address in the runtime's state and on the stack. C code that is called without leaving it
-//! (`[@@noalloc]`) is recognised by its absence, or by a stack that does not lead through known frames to its
-//! end.
+//! (`[@@noalloc]`) is recognised by the missing return address, or by a stack that does not lead through
+//! known frames to its end.
 //!
 //! *Polling.* A running program is asked to collect, by the same flags that signals use, and is stopped when
 //! it enters the runtime for that: we put a jump to itself at the first instruction of each function of

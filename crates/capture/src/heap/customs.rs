@@ -1,10 +1,11 @@
 //! Custom blocks: their identifiers, and how much memory outside the heap they hold.
 //!
-//! Several blocks may hold the same memory: sub-arrays of a bigarray, for example, or a channel. Such memory
-//! must be counted once, and always for the same block, in whatever order blocks are visited. So a heap walk
-//! first notes all blocks that share memory ([`Shares::note`]), and then the memory is attributed to the
-//! block with the lowest address ([`Shares::bytes_of`]). Its size is the farthest that any of them reaches:
-//! if a bigarray is gone while sub-arrays of it are alive, the size of the rest is unknown.
+//! Several blocks may hold the same memory: sub-arrays of a bigarray, for example, or the blocks of a channel
+//! that was listed. Such memory must be counted once, and always for the same block, in whatever order blocks
+//! are visited. So a heap walk first notes all blocks that share memory ([`Shares::note`]), and then the
+//! memory is attributed to the block with the lowest address ([`Shares::bytes_of`]). Its size is the farthest
+//! that any of them reaches: if a bigarray is gone while sub-arrays of it are alive, the size of the rest is
+//! unknown.
 
 use std::collections::HashMap;
 use std::sync::RwLock;

@@ -25,7 +25,7 @@ use rustix::fs::FallocateFlags;
 
 use super::Known;
 
-/// The time constant of the decaying rate: samples this old, in seconds, count for a third.
+/// The time constant of the decaying rate, in seconds: samples of this age count for about a third.
 const SECONDS: f64 = 2.0;
 /// The agent writes its buffered events after at most this many seconds.
 const DELAY: f64 = 1.1;
