@@ -193,7 +193,7 @@ fn bytecode_is_recorded_whatever_its_runtime_exports() {
 }
 
 #[test]
-fn types_need_cmt_files_and_debug_info() {
+fn types_need_the_cmt_files_of_the_build() {
     let verdict = types(&program());
     let Verdict::No { way_out, .. } = verdict else { panic!("{verdict:?}") };
     assert!(way_out.contains("bactrian types build"), "{way_out}");
