@@ -21,7 +21,7 @@
 //! use bactrian_snapshot::{BlockId, Columns, GroupBuilder, Info, Snapshot, Tables, Writer, tag};
 //! use bactrian_types::{Category, Table, Typing};
 //!
-//! // One string, of which nobody knows what it is for.
+//! // A single string, about which nothing else is known.
 //! let columns = Columns::default();
 //! let mut writer = Writer::new(Vec::new(), columns, 1, &Info::default())?;
 //! let mut group = GroupBuilder::new(columns)?;

@@ -105,7 +105,7 @@ pub struct Declaration {
 /// The representation of a declared type's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Unknown; the text gives the reason, if it is another one than that the type is abstract.
+    /// Unknown; the text gives the reason, unless the type is simply abstract.
     Abstract(Text),
     /// That of another type.
     Alias(TypeId),
