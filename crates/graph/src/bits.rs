@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_found_both_ways() {
+    fn bits_are_iterated_in_both_directions() {
         let mut bits = Bits::new(200);
         let set = [0, 3, 63, 64, 130, 199];
         set.iter().for_each(|&bit| bits.set(bit));

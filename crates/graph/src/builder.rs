@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_have_what_came_before_their_end() -> Result<()> {
+    fn targets_belong_to_the_node_that_is_ended_next() -> Result<()> {
         let mut builder = Builder::with_capacity(2, 2);
         builder.end_node();
         builder.target(2);

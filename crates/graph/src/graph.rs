@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_turned_round() -> Result<()> {
+    fn reversal_turns_every_edge() -> Result<()> {
         let graph = graph(&[0, 2, 5, 5], &[1, 2, 1, 2, 2])?;
         let back = graph.reversed();
         assert_eq!((back.nodes(), back.edges()), (3, 5));

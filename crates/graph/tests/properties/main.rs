@@ -25,7 +25,7 @@ fn judge(mut verdict: impl FnMut(u64, Case)) {
 }
 
 #[test]
-fn dominators_are_what_removing_a_node_shows() {
+fn dominators_match_the_removal_of_each_node() {
     judge(|seed, Case { graph, root, weights }| {
         let found = dominators(&graph, root, &weights);
         let dominated = naive::dominated(&graph, root);
@@ -116,7 +116,7 @@ fn shares_follow_their_definition_and_add_up() {
 }
 
 #[test]
-fn reach_is_what_is_reached() {
+fn reach_sums_the_weights_of_reachable_nodes() {
     judge(|seed, Case { graph, root, weights }| {
         let together = components(&graph, root);
         let all = naive::reached(&graph, &[root], None);
@@ -137,7 +137,7 @@ fn reach_is_what_is_reached() {
 }
 
 #[test]
-fn shortest_paths_are_as_short_as_can_be() {
+fn shortest_paths_have_minimal_length() {
     judge(|seed, Case { graph, root, .. }| {
         let found = shortest(&graph, root);
         let distances = naive::distances(&graph, root);
@@ -219,7 +219,7 @@ fn children_are_those_with_that_parent() {
 }
 
 #[test]
-fn edges_turned_round_are_the_same_edges() {
+fn reversed_graph_has_the_same_edges() {
     judge(|seed, Case { graph, .. }| {
         let edges = |graph: &Graph, turn: bool| {
             let of = |node: Node| {

@@ -41,7 +41,7 @@ fn standing(node: Node) -> Standing {
 }
 
 #[test]
-fn all_sets_are_there_if_all_are_wanted() {
+fn unlimited_reduction_shows_all_sets() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let limits = Limits { largest: usize::MAX, least: 0, shown: usize::MAX, way: usize::MAX };
@@ -155,7 +155,7 @@ fn paths_to_large_sets_are_shortest() {
 }
 
 #[test]
-fn no_more_sets_than_are_wanted() {
+fn reduction_respects_the_limit_of_sets() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let shown = 3 + (seed % 8) as usize;
@@ -172,7 +172,7 @@ fn no_more_sets_than_are_wanted() {
 }
 
 #[test]
-fn sets_that_are_alike_make_no_circles() {
+fn merged_sets_form_no_cycles() {
     crate::judge(|seed, case| {
         let together = components(&case.graph, case.root);
         let limits = Limits { largest: usize::MAX, least: 0, shown: usize::MAX, way: usize::MAX };

@@ -227,7 +227,7 @@ fn shared_size_is_divided_as_the_seed_says() {
 }
 
 #[test]
-fn sets_that_are_alike_are_one() {
+fn similar_sets_are_merged() {
     // Both the root and a table hold the entries 2 to 6. The last is of another family, and the second points
     // to the first.
     let shared: &[Node] = &[2, 3, 4, 5, 6];
