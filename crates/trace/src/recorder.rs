@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contexts_have_one_length_and_come_back() {
+    fn recorder_contexts_round_trip_at_a_fixed_length() {
         let mut recorder = Recorder {
             version: "0.1.0".into(),
             ocaml: "4.13".into(),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn other_contexts_are_not_ours() {
+    fn contexts_of_other_recorders_are_ignored() {
         assert_eq!(Recorder::parse(b""), None);
         assert_eq!(Recorder::parse(b"my service, shard 3"), None);
         assert_eq!(Recorder::parse(b"recorded by bactrian state=unheard-of"), None);

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_back_goes_on_from_where_it_was() {
+    fn event_clock_continues_after_being_set_back() {
         let start = WRAP * 5 + 20_000_000;
         let mut losses = Losses::default();
         let mut clock = Clock::new(start);

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_a_field_is_short() {
+    fn truncated_fields_are_reported_as_short() {
         for v in [253, 0x1_0000, i64::MAX] {
             let bytes = vint_bytes(v);
             for cut in 0..bytes.len() {

@@ -219,7 +219,7 @@ fn stacks_that_share_frames_with_one_before_a_gap_are_doubtful() {
 }
 
 #[test]
-fn a_clock_set_back_stands_still_instead() {
+fn event_times_stand_still_when_the_clock_is_set_back() {
     for (at, back) in [
         (70, 1),
         (70, 1_000),

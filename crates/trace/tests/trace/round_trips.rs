@@ -11,7 +11,7 @@ const NEVER: usize = usize::MAX;
 
 proptest! {
     #[test]
-    fn events_and_names_come_back_in_order_of_time(
+    fn events_and_names_round_trip_in_order_of_time(
         (version, steps) in scripts::programs(),
         flush_every in prop_oneof![Just(NEVER), 1..60usize],
     ) {
