@@ -16,7 +16,7 @@ fn sample(count: u32, group: usize) -> (Heap, Vec<u8>) {
 }
 
 #[test]
-fn a_cut_file_says_what_is_missing() {
+fn cut_snapshot_reports_what_is_missing() {
     let (heap, bytes) = sample(120, 30);
     for cut in 0..bytes.len() {
         let left = bytes[..cut].to_vec();
