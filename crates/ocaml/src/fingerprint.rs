@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_too_few_is_no_known_version() {
+    fn runtime_that_lacks_a_marker_is_unknown() {
         for line in [LINE_4, LINE_5] {
             let all = names(line, line.len());
             for missing in &all {

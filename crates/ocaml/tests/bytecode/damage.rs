@@ -32,7 +32,7 @@ fn use_all(program: &Program<'_>) -> usize {
 }
 
 #[test]
-fn every_cut_is_an_error() {
+fn truncated_bytecode_is_an_error() {
     for compiler in BOTH {
         let bytes = small(compiler);
         let whole = Program::read(&bytes).expect("sound");
@@ -51,7 +51,7 @@ fn every_cut_is_an_error() {
 }
 
 #[test]
-fn every_section_that_is_cut_is_an_error_with_its_place() {
+fn truncated_section_is_an_error_with_its_offset() {
     for compiler in BOTH {
         let bytes = small(compiler);
         let sections = Sections::read(&bytes).expect("sound").expect("bytecode").all;

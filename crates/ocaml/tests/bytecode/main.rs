@@ -256,7 +256,7 @@ fn bytecode_within_a_runtime_is_the_same() {
 }
 
 #[test]
-fn small_files_by_hand_are_read_too() {
+fn hand_made_bytecode_is_read() {
     for magic in ["Caml1999X028", "Caml1999X030", "Caml1999X035"] {
         let bytes = samples::executable(magic);
         let program = read(&bytes);
