@@ -35,7 +35,7 @@ fn types_spread_from_globals_along_pointers() {
 }
 
 #[test]
-fn abbreviations_are_written_out() {
+fn abbreviations_are_expanded() {
     let mut world = World::new();
     let a = world.variable(0);
     let pair = world.of(Type::Tuple(vec![a, a]));
@@ -99,7 +99,7 @@ fn two_types_for_one_block_are_a_conflict_and_the_better_known_stays() {
 }
 
 #[test]
-fn constants_are_what_all_that_share_them_have_in_common() {
+fn shared_constants_get_the_common_part_of_their_types() {
     let mut world = World::new();
     let colors = vec![constructor("Red", 0, &[]), constructor("Green", 1, &[])];
     let color = world.declare("Main.color", 0, Kind::Variant(Representation::Boxed, colors));
