@@ -1,14 +1,14 @@
 #!/bin/sh
-# Makes libbactrian_stubs.a and dllbactrian_stubs.so in the current folder, of the C stubs there and the Rust library:
+# Builds libbactrian_stubs.a and dllbactrian_stubs.so in the current folder from the C stubs there and the Rust library:
 # stubs.sh OCAMLC. Needs cargo, a C compiler (CC) and the binutils (LD, OBJCOPY, AR).
 set -eu
 ocamlc=$1
 cc=${CC:-cc}
 
-# In a build folder of dune this is a copy; the Rust library is beside the original. Where dune works in a folder of
-# its own, the original is where that folder stands for.
+# In dune's build folder this is a copy; the Rust library is beside the original. The path of the build folder tells
+# where the original is.
 here=$(pwd -P)
-# Folders to look above, one a line: there may be spaces in them.
+# Folders to search upwards from, one per line, because they may contain spaces.
 candidates=$here
 case $here in
 */_build/*)
@@ -49,10 +49,10 @@ for source in bactrian_*.c; do
     objects="$objects ${source%.c}.o"
 done
 
-# One object of the Rust library, with only what the stubs use, whose names nobody else sees but for ours: another Rust
-# library in the same program has the same names for its own copy of the standard library.
+# A single object with the parts of the Rust library that the stubs use. Only our own symbols stay global: another Rust
+# library in the same program has the same symbols for its own copy of the standard library.
 wanted=$(nm -u $objects | sed -n 's/.* \(bactrian_observe_[a-z_]*\)$/-u \1/p' | sort -u)
-# They are words for the linker.
+# Unquoted, because these are several words for the linker.
 # shellcheck disable=SC2086
 "${LD:-ld}" -r --gc-sections $wanted "$library" -o bactrian_rust.part
 "${OBJCOPY:-objcopy}" --wildcard --keep-global-symbol='bactrian_*' --strip-debug --remove-section=.llvmbc \

@@ -8,7 +8,8 @@
 //! index and the reader.
 //!
 //! **Promises.** No input makes this crate panic, hang or use memory out of proportion to its size. Unreadable
-//! parts are skipped and counted in [`Losses`]. Times never go backwards.
+//! parts are skipped and counted in [`Losses`]. Times never go backwards, except between the pieces that a
+//! [`Follower`] is given.
 //!
 //! **Left out:** what the events mean. Estimates, filters and tables are in `bactrian-analysis`.
 //!

@@ -39,8 +39,7 @@ impl Sideways {
                 nodes.set(node);
             }
         }
-        // Ends of the groups; filling the groups turns them into starts. A group has at least as much room as
-        // edges.
+        // Ends of the groups; filling the groups turns them into starts. There is at most one entry per edge.
         let mut places = incoming;
         let total = sum_up(&mut places) as usize;
         let mut sources = zeroes::<u32>(total);
