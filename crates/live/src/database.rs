@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn any_moment_of_the_window_can_be_seen() {
+    fn every_moment_in_the_window_can_be_queried() {
         let database = filled(Limits::default(), 100);
         let series = database.named("a").expect("declared");
         let at = |time| series.at(time).map(|(_, value)| value.clone());
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_takes_no_room() {
+    fn unchanged_values_take_no_memory() {
         let mut database = filled(Limits::default(), 1);
         for second in 1..100 {
             database.add(tick(second));
@@ -428,7 +428,7 @@ mod tests {
 
     /// In a container every program has the same process id.
     #[test]
-    fn a_program_that_was_started_again_is_another_run() {
+    fn restarted_program_is_another_run() {
         let run =
             |run: &str| Event::Hello(Program { pid: 1, run: run.into(), ..Program::default() });
         let mut database = Database::new(Limits::default());
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_follows_another_comes_after_it() {
+    fn consecutive_programs_follow_one_another_in_time() {
         let mut database = filled(Limits::default(), 10);
         database.add(Event::End("gone".into()));
         assert_eq!(database.ended(), Some((9 * SECOND, "gone")));

@@ -199,7 +199,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_new_and_what_was_there_make_the_whole(
+        fn difference_and_earlier_state_merge_to_the_whole(
             old in prop::collection::vec(0..100_000_u64, 0..50),
             new in prop::collection::vec(0..100_000_u64, 0..50),
         ) {

@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_played() {
+    fn recorded_events_are_replayed() {
         let (events, bytes) = recorded();
         let player = Player::new(&bytes[..]).expect("a recording");
         assert_eq!(player.map(Result::unwrap).collect::<Vec<_>>(), events);
     }
 
     #[test]
-    fn a_cut_recording_is_played_as_far_as_it_goes() {
+    fn truncated_recording_is_played_to_its_last_complete_event() {
         let (events, bytes) = recorded();
         let mut player = Player::new(&bytes[..bytes.len() / 2]).expect("a recording");
         let played: Vec<Event> = player.by_ref().map(Result::unwrap).collect();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_said_with_its_place() {
+    fn damage_is_reported_with_its_offset() {
         let (_, mut bytes) = recorded();
         let middle = MAGIC.len();
         bytes[middle..middle + 4].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -113,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_is_found_before_the_first() {
+    fn lookup_before_the_first_entry_finds_nothing() {
         let mut map = Timemap::default();
         assert_eq!(map.find(u64::MAX), None);
         map.add(5, 'a');
@@ -126,7 +126,7 @@ mod tests {
     proptest! {
         /// Compares with a list that is searched from its end.
         #[test]
-        fn it_does_what_a_list_would_do(
+        fn timemap_behaves_like_a_list(
             steps in prop::collection::vec((0..20_u64, 0..4_u8), 1..200),
             asked in 0..2000_u64,
         ) {

@@ -35,7 +35,7 @@ fn played(bytes: &[u8]) -> Database {
 }
 
 #[test]
-fn captures_are_read_to_the_end_and_written_as_they_were() {
+fn captures_decode_completely_and_reencode_identically() {
     for (name, bytes) in CAPTURES {
         let mut frames = Frames::default();
         frames.push(bytes);
@@ -52,7 +52,7 @@ fn captures_are_read_to_the_end_and_written_as_they_were() {
 }
 
 #[test]
-fn a_program_is_seen_whole_by_first_and_later_clients() {
+fn first_and_later_clients_see_the_whole_program() {
     for name in ["alarm_first_client", "alarm_second_client", "threads_second_client"] {
         let database = played(capture(name));
         let latest = |observer: &str| {
@@ -89,14 +89,14 @@ fn a_program_is_seen_whole_by_first_and_later_clients() {
 }
 
 #[test]
-fn a_program_that_fell_silent_has_said_a_little() {
+fn silenced_program_has_sent_its_first_messages() {
     let database = played(capture("hash_broken"));
     assert_eq!(database.series().len(), 0, "what it sent was never declared");
     assert!(database.log().count() > 0);
 }
 
 #[test]
-fn tables_are_understood_though_the_original_never_sends_them() {
+fn hash_tables_are_decoded_although_the_original_never_sends_them() {
     use bactrian_live::ocamlviz::{Message, Uid, VizKind, VizValue};
     let (mut translator, _) = Translator::new("x");
     translator.translate(Message::Declare(Uid(5), VizKind::Hash, "h".into()), 0);

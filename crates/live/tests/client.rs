@@ -56,7 +56,7 @@ fn connect(path: &Path, reconnects: bool) -> (Client, Receiver<Incoming>) {
 }
 
 #[test]
-fn a_lost_connection_is_made_again() {
+fn lost_connection_is_reestablished() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).expect("a socket");
@@ -85,7 +85,7 @@ fn a_lost_connection_is_made_again() {
 }
 
 #[test]
-fn wishes_reach_the_program() {
+fn requests_reach_the_program() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).expect("a socket");
@@ -104,7 +104,7 @@ fn wishes_reach_the_program() {
 }
 
 #[test]
-fn who_refuses_or_talks_nonsense_is_not_asked_again() {
+fn refusing_or_malformed_program_is_not_retried() {
     let said: [(&[u8], &str); 3] = [
         (&refusal(), "wrong token"),
         (b"\x05\0\0\0HELLO there", "speaks neither"),
@@ -134,7 +134,7 @@ fn refusal() -> Vec<u8> {
 }
 
 #[test]
-fn a_program_of_ocamlviz_is_known_by_what_it_says() {
+fn ocamlviz_program_is_recognised_by_its_first_frame() {
     let capture: &[u8] = include_bytes!("captures/alarm_second_client.bin");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket");
@@ -160,7 +160,7 @@ fn a_program_of_ocamlviz_is_known_by_what_it_says() {
 
 /// On a busy machine our program may stop waiting for the greeting and take the client for one of Ocamlviz's.
 #[test]
-fn who_was_taken_for_a_client_of_ocamlviz_still_goes_where_it_is_sent() {
+fn client_mistaken_for_ocamlviz_still_follows_the_redirection() {
     let capture: &[u8] = include_bytes!("captures/alarm_second_client.bin");
     let folder = tempfile::tempdir().expect("a folder");
     let (old, own) = (folder.path().join("old"), folder.path().join("own"));

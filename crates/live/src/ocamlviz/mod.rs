@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_survive_the_way() {
+    fn messages_round_trip() {
         let mut bytes = Vec::new();
         every_message().iter().for_each(|message| put(&mut bytes, message).expect("short"));
         let mut frames = Frames::default();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_original() {
+    fn encoding_matches_the_original() {
         let mut bytes = Vec::new();
         put(&mut bytes, &Message::Bind(vec![Uid(15), Uid(16)])).expect("short");
         assert_eq!(bytes, [7, 0, 0, 0, 2, 2, 0, 15, 0, 16, 0]);
@@ -134,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_32_bits_is_understood() {
+    fn messages_of_32_bit_programs_are_decoded() {
         let frame = Frame { kind: 1, body: vec![7, 0, 0, 0xFB, 0xFF, 0xFF, 0xFF] };
         assert_eq!(take(&frame), Ok(Message::Send(Uid(7), VizValue::Int(-5))));
     }
 
     #[test]
-    fn what_would_freeze_a_client_is_not_written() {
+    fn messages_that_would_freeze_a_client_are_rejected() {
         let mut bytes = vec![1, 2, 3];
         let text = "x".repeat(MAX_FRAME);
         let long = Message::Send(Uid(5), VizValue::String(text));

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn events_survive_the_way_in_any_pieces() {
+    fn events_round_trip_in_pieces_of_any_size() {
         let events = every_event();
         let mut bytes = Vec::new();
         events.iter().for_each(|event| put_event(&mut bytes, event));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_survive_the_way() {
+    fn requests_round_trip() {
         let id = ObserverId(5);
         for action in [
             Action::SetPeriod(id, 1000),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_may_say_is_skipped() {
+    fn extensions_of_later_versions_are_skipped() {
         let frame = |kind, body: &[u8]| Frame { kind, body: body.to_vec() };
         assert_eq!(take_event(&frame(200, b"anything")), Ok(None));
         assert_eq!(take_event(&frame(frame_type::UPDATE, &[1, 99, 1, 2, 3])), Ok(None));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_payloads_are_malformed_and_nothing_else() {
+    fn truncated_payloads_are_malformed() {
         for event in every_event() {
             let mut bytes = Vec::new();
             put_event(&mut bytes, &event);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_elements_are_not_believed() {
+    fn claimed_numbers_of_elements_are_not_trusted() {
         // Claims a tree of 2^60 nodes in a dozen bytes.
         let body = [&[1, mark::TREE][..], &[0xFF; 8], &[0x0F]].concat();
         let frame = Frame { kind: frame_type::UPDATE, body };
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_protocols_document_is_of_this_version() {
+    fn protocol_document_states_this_version() {
         let text = include_str!("../../../../docs/protocol/live.md");
         assert!(
             text.contains(&format!("Version {VERSION}.")),
