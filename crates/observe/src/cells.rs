@@ -208,7 +208,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn threads_share_a_stopwatch() {
+    fn several_threads_run_one_stopwatch() {
         let cell = TimeCell::leak();
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_is_that_of_all_threads() {
+    fn histogram_counts_all_threads() {
         let cell = HistogramCell::leak();
         assert_eq!(cell.read(), Histogram::default());
         thread::scope(|scope| {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_open_until_it_ends() {
+    fn span_is_open_until_it_ends() {
         let cell = SpanCell::leak();
         let begin = cell.begin();
         assert!(matches!(cell.read(), Value::Span { open: 1, .. }));

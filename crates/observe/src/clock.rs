@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_goes_as_the_kernels() {
+    fn clock_agrees_with_the_kernel() {
         let (before, kernel) = (now(), Instant::now());
         std::thread::sleep(Duration::from_millis(50));
         compare();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_older_than_its_clock() {
+    fn program_is_older_than_its_clock() {
         let age = age_of_program().expect("proc is there");
         assert!(age < 3_600_000_000_000, "{age}");
         assert!(now() >= clock().age);

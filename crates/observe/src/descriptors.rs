@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_got_the_number_of_one_of_ours_is_not_closed() {
+    fn foreign_file_with_our_descriptor_number_is_not_closed() {
         let sockets = std::os::unix::net::UnixStream::pair;
         let mut owned = Owned::open(|| Ok(sockets()?.0.into())).expect("there is room");
         assert!(!owned.is_robbed());
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_is_known() {
+    fn open_descriptors_are_tracked() {
         let open = || Ok(OwnedFd::from(std::fs::File::open("/dev/null")?));
         let owned = Owned::open(open).expect("it is there");
         let number = owned.get().as_raw_fd();

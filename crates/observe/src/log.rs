@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_once_and_stay_as_history() {
+    fn lines_are_sent_once_and_stay_in_the_history() {
         let log = Log::new();
         log.add(b"one");
         log.format(format_args!("{}", 2));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_saw_is_counted() {
+    fn unseen_overwritten_lines_are_counted() {
         let log = Log::new();
         (0..10).for_each(|_| log.add(b"seen"));
         log.take_new();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_and_odd_bytes_are_no_harm() {
+    fn long_lines_and_invalid_utf8_are_accepted() {
         let log = Log::new();
         log.add(&[b'x'; 3 * LONGEST]);
         log.add(b"odd \xFF byte");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_log_while_it_is_formatted() {
+    fn formatting_a_line_may_log_another() {
         struct Talks<'a>(&'a Log);
         impl fmt::Display for Talks<'_> {
             fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_letters() {
+    fn text_is_cut_at_a_character_boundary() {
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("shorter", 6), "sho…");
         assert_eq!(cut("äöü", 5), "ä…");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_runtime_are_not_for_programs() {
+    fn reserved_names_get_a_prefix() {
         assert_eq!(Name::new("runtime.heap").name, "program.runtime.heap");
         assert_eq!(Name::reserved("runtime.heap").name, "runtime.heap");
     }

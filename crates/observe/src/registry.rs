@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_never_used_again() {
+    fn ids_are_never_reused() {
         let (registry, handles) = registry(DEAD_REMEMBERED + 10);
         handles.iter().for_each(Handle::kill);
         registry.forget_dead();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_do_not_fill_the_memory_of_a_program_that_nobody_watches() {
+    fn ended_observers_are_removed_without_clients() {
         let registry = Registry::default();
         for _ in 0..20 * DEAD_REMEMBERED {
             registry.add(Kind::Int, "n".into(), Origin::Published.source(Kind::Int)).kill();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closure_lets_go_of_what_it_holds_when_it_is_killed() {
+    fn killed_closure_drops_its_captures() {
         let held = Arc::new(());
         let holds = Arc::clone(&held);
         let closure = Box::new(move || Value::Count(Arc::strong_count(&holds) as u64));
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_asked_is_not_asked_again() {
+    fn outstanding_observer_is_not_asked_again() {
         let registry = Registry::default();
         let asked = registry.add(Kind::Int, "asked".into(), Origin::Asked.source(Kind::Int));
         assert!(asked.observer.ask());
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn names_find_the_living() {
+    fn lookup_by_name_finds_live_observers() {
         let (registry, handles) = registry(2);
         let name = Name::new("observer 1");
         assert_eq!(

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_apart() {
+    fn paths_and_addresses_are_distinguished() {
         assert_eq!(read(&[(LIVE, "off")]).live, Live::Off);
         assert_eq!(read(&[(LIVE, "/run/x.sock")]).live, Live::Path("/run/x.sock".into()));
         assert_eq!(read(&[(LIVE, "./a:1")]).live, Live::Path("./a:1".into()));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_said_and_not_heeded() {
+    fn invalid_settings_are_reported_and_ignored() {
         for (name, value) in
             [(PORT, "many"), (PORT, "65536"), (PERIOD, "-1"), (PERIOD, "NaN"), (PERIOD, "x")]
         {

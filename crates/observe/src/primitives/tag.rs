@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dead_and_the_doubles_do_not_count() {
+    fn dead_and_duplicate_values_do_not_count() {
         let tag = Tag::with_size("tagged", |bytes: &Vec<u8>| bytes.len() as u64);
         let kept: Vec<_> = (0..3).map(|length| Arc::new(vec![0; length])).collect();
         for value in &kept {

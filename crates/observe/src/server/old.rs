@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_one_that_the_clients_know() {
+    fn every_kind_maps_to_an_ocamlviz_kind() {
         let mut watched = Watched::new();
         let mut histogram = Histogram::default();
         (1..=100).for_each(|number| histogram.record(number * 1_000_000));
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_two_that_belong_together() {
+    fn tag_is_sent_as_two_bound_observers() {
         let mut watched = Watched::new();
         let tag = watched.declare(Kind::Tag, "t".into());
         tag.publish(Value::Tag { count: Some(3), bytes: None });
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heap_of_a_runtime_is_the_clients_heap() {
+    fn runtime_heap_is_sent_as_the_clients_heap() {
         let mut watched = Watched::new();
         let heap = watched.declare(Kind::Gauge, Name::reserved(names::HEAP));
         heap.publish(Value::Int(1 << 40));
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_a_line_and_an_end_comes_after_the_last_value() {
+    fn failure_is_logged_and_end_follows_the_last_value() {
         let mut watched = Watched::new();
         let value = watched.declare(Kind::Int, "v".into());
         value.publish(Value::Failed("Not_found".into()));
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_which_one_number_stays_does_not_stand_still() {
+    fn table_with_one_constant_number_is_updated() {
         let mut watched = Watched::new();
         let table = watched.declare(Kind::Table, "t".into());
         let mut shown = None;
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_never_begin_again() {
+    fn numbers_are_never_reused() {
         let mut watched = Watched::new();
         watched.old.next = Some(u16::MAX);
         let first = watched.declare(Kind::Int, "last".into());
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn many_long_lines_are_many_messages() {
+    fn long_lines_are_split_into_messages() {
         let mut said = Said::default();
         let line = |at| LogLine { at, text: format!("{at} {}", "x".repeat(3000)) };
         said.lines(&(0..100).map(line).collect::<Vec<_>>());

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn sharing_is_as_the_original_writes_it() {
+    fn sharing_is_encoded_like_the_original() {
         // The tree in the captures.
         let shared = tree(&[
             ("root", &[1, 2]),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_too_large_deep_or_wide() {
+    fn output_is_limited_in_size_depth_and_width() {
         check(&Tree::default());
         // A list, a star, a ladder that unfolds to 2^1000 nodes, endless labels, and children that do not
         // exist.

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_knows_the_token_is_let_in() {
+    fn only_clients_with_the_token_are_accepted() {
         let greeting = |token: &[u8]| Greeting::new(token);
         assert!(answer(&greeting(b""), None).1);
         assert!(answer(&greeting(b"anything"), None).1);

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn only_news_is_new() {
+    fn only_changed_values_are_new() {
         let shared = shared();
         let mut sampler = sampler();
         let point = declare(&shared, Kind::Point, "p", Origin::Cell);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_comes_once_with_the_last_value() {
+    fn end_is_sent_once_with_the_last_value() {
         let shared = shared();
         let mut sampler = sampler();
         let point = declare(&shared, Kind::Point, "p", Origin::Cell);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn costly_observers_are_asked_rarely_and_stopped_ones_never() {
+    fn expensive_observers_are_asked_rarely_and_stopped_ones_never() {
         let shared = shared();
         let mut sampler = sampler();
         let value = declare(&shared, Kind::Int, "v", Origin::Asked);

@@ -69,7 +69,7 @@ fn shown<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
 }
 
 #[test]
-fn the_real_client_shows_all_that_it_knows() {
+fn original_client_shows_all_kinds_that_it_knows() {
     let folder = tempfile::tempdir().expect("there is room");
     let observed = Observed::start(folder.path());
     let file = folder.path().join("ascii.log");
@@ -138,7 +138,7 @@ fn the_real_client_shows_all_that_it_knows() {
 }
 
 #[test]
-fn every_frame_is_one_that_old_clients_survive() {
+fn every_frame_is_valid_for_original_clients() {
     let folder = tempfile::tempdir().expect("there is room");
     let observed = Observed::start(folder.path());
     let mut stream = TcpStream::connect(("127.0.0.1", observed.port)).expect("it listens");

@@ -184,7 +184,7 @@ fn at_exit_clients_get_the_last_values_and_the_socket_goes() {
 }
 
 #[test]
-fn a_child_has_none_of_our_descriptors_and_takes_nothing_away() {
+fn forked_child_has_no_descriptors_and_removes_nothing() {
     let folder = tempfile::tempdir().expect("there is room");
     let mut program = Program::start("fork", folder.path());
     program.says("ready ");
@@ -221,7 +221,7 @@ fn forks_in_the_middle_of_everything_never_hang() {
 }
 
 #[test]
-fn exec_takes_no_descriptors_along_and_the_socket_can_be_used_again() {
+fn exec_inherits_no_descriptors_and_socket_is_reused() {
     let folder = tempfile::tempdir().expect("there is room");
     let mut program = Program::start("exec", folder.path());
     let before = program.says("ready ");
@@ -238,7 +238,7 @@ fn exec_takes_no_descriptors_along_and_the_socket_can_be_used_again() {
 }
 
 #[test]
-fn what_the_killed_left_is_removed_by_the_next() {
+fn files_of_killed_processes_are_removed_by_the_next() {
     let folder = tempfile::tempdir().expect("there is room");
     let variables = [("XDG_RUNTIME_DIR", folder.path().to_str().expect("text"))];
     let inner = folder.path().join("bactrian-live");
@@ -273,7 +273,7 @@ fn what_the_killed_left_is_removed_by_the_next() {
 }
 
 #[test]
-fn a_busy_port_and_nonsense_are_said_and_not_fatal() {
+fn busy_port_and_invalid_settings_are_reported_and_not_fatal() {
     let folder = tempfile::tempdir().expect("there is room");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("there is one");
     let port = taken.local_addr().expect("it has one").port().to_string();
@@ -295,7 +295,7 @@ fn a_busy_port_and_nonsense_are_said_and_not_fatal() {
 }
 
 #[test]
-fn a_program_that_closes_all_descriptors_goes_on() {
+fn program_that_closes_all_descriptors_goes_on() {
     let folder = tempfile::tempdir().expect("there is room");
     let mut program = Program::start("closes all", folder.path());
     program.says("ready ");

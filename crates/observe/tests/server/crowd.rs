@@ -27,7 +27,7 @@ fn allow_many_descriptors() {
 }
 
 #[test]
-fn a_hundred_at_once_are_all_served_soon() {
+fn hundred_simultaneous_clients_are_served_soon() {
     let served = Served::new();
     let point = served.server.declare(Kind::Point, "p", Origin::Cell);
     served.socket();
@@ -52,7 +52,7 @@ fn a_hundred_at_once_are_all_served_soon() {
 }
 
 #[test]
-fn a_thousand_clients_of_which_most_are_stalled_disturb_nobody() {
+fn thousand_mostly_stalled_clients_disturb_nobody() {
     allow_many_descriptors();
     let served = Served::with(|settings| settings.period = Duration::from_millis(100));
     let server = &served.server;
@@ -77,7 +77,7 @@ fn a_thousand_clients_of_which_most_are_stalled_disturb_nobody() {
 }
 
 #[test]
-fn the_silent_do_not_keep_others_out() {
+fn silent_clients_do_not_keep_others_out() {
     allow_many_descriptors();
     let served = Served::new();
     let socket = served.socket();

@@ -40,7 +40,7 @@ fn is_closed(stream: &mut impl Read) -> bool {
 }
 
 #[test]
-fn garbage_closes_only_who_sent_it() {
+fn garbage_closes_only_its_senders_connection() {
     let served = Served::new();
     let point = served.server.declare(Kind::Point, "p", Origin::Cell);
     let mut good = served.client();
@@ -75,7 +75,7 @@ fn garbage_closes_only_who_sent_it() {
 }
 
 #[test]
-fn a_greeting_may_come_byte_by_byte() {
+fn greeting_may_arrive_byte_by_byte() {
     let served = Served::new();
     let mut stream = UnixStream::connect(served.socket()).expect("it listens");
     for byte in greeting() {
@@ -86,7 +86,7 @@ fn a_greeting_may_come_byte_by_byte() {
 }
 
 #[test]
-fn who_does_not_read_misses_whole_ticks_and_is_then_told_everything() {
+fn stalled_client_misses_whole_ticks_and_then_gets_the_full_state() {
     let served = Served::new();
     let server = &served.server;
     let text = server.declare(Kind::Text, "t", Origin::Published);
@@ -124,7 +124,7 @@ fn who_does_not_read_misses_whole_ticks_and_is_then_told_everything() {
 }
 
 #[test]
-fn who_asks_and_does_not_read_costs_little() {
+fn requesting_client_that_does_not_read_costs_little() {
     let served = Served::new();
     let mut good = served.client();
     let mut bad = UnixStream::connect(served.socket()).expect("it listens");
@@ -147,7 +147,7 @@ fn who_asks_and_does_not_read_costs_little() {
 }
 
 #[test]
-fn a_client_of_ocamlviz_that_closed_its_half_goes_on_listening() {
+fn half_closed_ocamlviz_client_still_receives() {
     let served = Served::new();
     let mut stream = TcpStream::connect(("127.0.0.1", served.port())).expect("it listens");
     stream.set_read_timeout(Some(DEADLINE)).expect("a time");
@@ -166,7 +166,7 @@ fn a_client_of_ocamlviz_that_closed_its_half_goes_on_listening() {
 }
 
 #[test]
-fn who_never_greets_does_not_count_and_half_closed_strangers_go() {
+fn silent_client_does_not_count_and_half_closed_stranger_is_disconnected() {
     let served = Served::new();
     let mut silent = UnixStream::connect(served.socket()).expect("it listens");
     let mut client = served.client();
@@ -178,7 +178,7 @@ fn who_never_greets_does_not_count_and_half_closed_strangers_go() {
 }
 
 #[test]
-fn clients_that_come_and_go_leave_nothing() {
+fn disconnected_clients_leave_nothing_behind() {
     let served = Served::new();
     served.client();
     served.wait_for_clients(0);

@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::{Served, wait_until};
 
 #[test]
-fn who_comes_is_told_everything_and_then_what_is_new() {
+fn new_client_gets_the_full_state_and_then_updates() {
     let served = Served::new();
     let server = &served.server;
     let point = server.declare(Kind::Point, Name::new("p").label("a", "b"), Origin::Cell);
@@ -70,7 +70,7 @@ fn who_comes_is_told_everything_and_then_what_is_new() {
 }
 
 #[test]
-fn markers_and_ends_reach_those_who_watch() {
+fn markers_and_ends_reach_clients() {
     let served = Served::new();
     let server = &served.server;
     let point = server.declare(Kind::Point, "p", Origin::Cell);
@@ -96,7 +96,7 @@ fn markers_and_ends_reach_those_who_watch() {
 }
 
 #[test]
-fn controls_are_obeyed_and_answered() {
+fn requests_are_executed_and_answered() {
     let served = Served::new();
     let server = &served.server;
     let point = server.declare(Kind::Point, "p", Origin::Cell);
@@ -138,7 +138,7 @@ fn controls_are_obeyed_and_answered() {
 }
 
 #[test]
-fn a_stopped_observer_says_nothing_until_it_is_resumed() {
+fn stopped_observer_sends_nothing_until_resumed() {
     let served = Served::new();
     let point = served.server.declare(Kind::Point, "p", Origin::Cell);
     let other = served.server.declare(Kind::Point, "other", Origin::Cell);
@@ -160,7 +160,7 @@ fn a_stopped_observer_says_nothing_until_it_is_resumed() {
 }
 
 #[test]
-fn on_the_network_only_who_knows_the_token_is_let_in() {
+fn network_clients_need_the_token() {
     let settings_of = |token: Option<String>| {
         move |settings: &mut bactrian_observe::settings::Settings| {
             settings.live = Live::Network("127.0.0.1:0".into(), token);
@@ -191,7 +191,7 @@ fn on_the_network_only_who_knows_the_token_is_let_in() {
 }
 
 #[test]
-fn other_versions_are_told_which_one_is_spoken() {
+fn clients_of_other_versions_get_the_supported_version() {
     let served = Served::new();
     let mut client = Client::unix(&served.socket());
     let future = Greeting { lowest: VERSION + 1, highest: VERSION + 9, token: Vec::new() };
@@ -201,7 +201,7 @@ fn other_versions_are_told_which_one_is_spoken() {
 }
 
 #[test]
-fn lines_that_nobody_saw_are_counted() {
+fn lost_lines_are_counted() {
     let served = Served::with(|settings| settings.period = Duration::from_secs(3600));
     (0..5000).for_each(|number| served.server.log_format(format_args!("line {number}")));
     let mut client = served.client();
@@ -223,7 +223,7 @@ fn lines_that_nobody_saw_are_counted() {
 /// one of Ocamlviz's until it greets: on a busy machine, ours may not be scheduled for long between
 /// connecting and greeting.
 #[test]
-fn where_ocamlviz_is_spoken_ours_are_told_where_to_go() {
+fn our_clients_on_the_ocamlviz_port_are_redirected() {
     let served = Served::new();
     let address = SocketAddr::from(([127, 0, 0, 1], served.port()));
     let mut client = Client::network(address);
@@ -261,7 +261,7 @@ fn where_ocamlviz_is_spoken_ours_are_told_where_to_go() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_followed_by_the_next() {
+fn next_port_is_used_if_one_is_taken() {
     let first = Served::new();
     let taken = first.port();
     let second = Served::with(|settings| settings.ocamlviz = Some(("127.0.0.1".into(), taken)));
@@ -276,7 +276,7 @@ fn a_port_that_is_taken_is_followed_by_the_next() {
 
 /// A value that changes right after `show_now` is shown as it was when `show_now` was called.
 #[test]
-fn what_is_shown_now_is_seen() {
+fn show_now_sends_the_current_values() {
     let served = Served::with(|settings| settings.period = Duration::from_secs(3600));
     let shown = Arc::new(AtomicU64::new(0));
     let read = Arc::clone(&shown);

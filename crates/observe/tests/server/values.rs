@@ -9,7 +9,7 @@ use bactrian_observe::Origin;
 use crate::{Served, wait_until};
 
 #[test]
-fn a_closure_that_fails_or_hangs_silences_nobody() {
+fn failing_or_hanging_closure_silences_nobody() {
     let served = Served::new();
     let server = &served.server;
     let calls = Arc::new(AtomicU64::new(0));
@@ -47,7 +47,7 @@ fn a_closure_that_fails_or_hangs_silences_nobody() {
 }
 
 #[test]
-fn nobody_is_asked_while_nobody_watches() {
+fn no_evaluation_without_clients() {
     let served = Served::new();
     let calls = Arc::new(AtomicU64::new(0));
     let called = Arc::clone(&calls);
@@ -66,7 +66,7 @@ fn nobody_is_asked_while_nobody_watches() {
 }
 
 #[test]
-fn the_program_answers_when_it_likes_and_is_not_asked_twice() {
+fn program_answers_at_any_time_and_is_not_asked_twice() {
     let served = Served::new();
     let server = &served.server;
     let asked = Arc::new(Mutex::new(Vec::<ObserverId>::new()));
