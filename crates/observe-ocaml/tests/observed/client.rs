@@ -238,7 +238,7 @@ fn everything() -> Vec<Event> {
 }
 
 #[test]
-fn recordings_are_read_as_ours_are() {
+fn ocaml_client_reads_recordings_like_the_rust_client() {
     let mut whole = MAGIC.to_vec();
     everything().iter().for_each(|event| put_event(&mut whole, event));
     let mut files = vec![whole.clone(), Vec::new(), b"something else".to_vec()];
@@ -285,7 +285,7 @@ fn observed(compiler: Compiler, folder: &Path, change: impl FnOnce(&mut Command)
 }
 
 #[test]
-fn programs_are_heard_and_told_what_is_wished() {
+fn ocaml_client_receives_events_and_sends_requests() {
     for compiler in BOTH {
         let folder = own_folder("live_client_process");
         let running = observed(compiler, &folder, |_| ());
@@ -298,7 +298,7 @@ fn programs_are_heard_and_told_what_is_wished() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_so() {
+fn refused_client_gets_the_reason() {
     let client = client(Compiler::OCaml4);
     let folder = own_folder("live_client_port");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

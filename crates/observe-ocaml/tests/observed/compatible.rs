@@ -104,7 +104,7 @@ fn parse(text: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_originals_client_shows_the_same_of_both() {
+fn original_client_shows_both_libraries_alike() {
     let mut expected = shown(&original("observe_compat"), false);
     // Our library does not know what the original counts for a killed tag: it was killed before a client
     // connected.

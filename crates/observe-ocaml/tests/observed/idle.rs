@@ -28,7 +28,7 @@ fn switches(pid: u32) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn nobody_watches_and_nothing_happens() {
+fn server_without_clients_is_idle() {
     for compiler in BOTH {
         let mut running =
             Running::start_fast(&program("observe_all", compiler, Variant::Plain), None);
@@ -51,7 +51,7 @@ fn nobody_watches_and_nothing_happens() {
 }
 
 #[test]
-fn a_program_that_uses_a_snapshot_only_has_nothing_else_in_it() {
+fn program_that_only_takes_snapshots_links_no_server() {
     for compiler in BOTH {
         let program = program("observe_linked", compiler, Variant::Plain);
         let symbols = Command::new("nm").arg(&program).output().expect("binutils");
@@ -65,7 +65,7 @@ fn a_program_that_uses_a_snapshot_only_has_nothing_else_in_it() {
 }
 
 #[test]
-fn no_name_of_the_rust_library_is_seen_by_others() {
+fn rust_library_exports_no_symbols() {
     let object = ocaml_library(Compiler::OCaml4).join("bactrian_rust.o");
     let symbols = run(Command::new("nm")
         .args(["--defined-only", "--extern-only", "--format=just-symbols"])

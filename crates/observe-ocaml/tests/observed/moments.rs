@@ -72,7 +72,7 @@ fn told_in_ocamlviz(program: &Path) -> Vec<i64> {
 }
 
 #[test]
-fn twenty_values_that_are_sent_now_are_all_told_in_order() {
+fn twenty_values_sent_now_arrive_in_order() {
     let twenty: Vec<i64> = (1..=20).collect();
     assert_eq!(told_in_ocamlviz(&original("observe_moments")), twenty, "the original");
     for compiler in BOTH {
@@ -94,7 +94,7 @@ fn twenty_values_that_are_sent_now_are_all_told_in_order() {
 }
 
 #[test]
-fn a_marker_shows_what_was_true_at_that_very_point() {
+fn marker_shows_the_values_at_its_point() {
     for compiler in BOTH {
         let mut running = Running::start(&program("observe_marker", compiler, Variant::Plain));
         assert_eq!(running.line(), "ready");
@@ -111,7 +111,7 @@ fn a_marker_shows_what_was_true_at_that_very_point() {
 /// The protocol that our client speaks with a program found by its Ocamlviz port: our own with programs
 /// linked with our library, unless it is off.
 #[test]
-fn a_port_is_enough_to_find_any_program() {
+fn program_is_found_by_its_ocamlviz_port() {
     let spoken = |program: &Path, is_off: bool| {
         let (mut running, port) = on_a_port(program, is_off);
         let address = Address::Tcp(format!("127.0.0.1:{port}"));

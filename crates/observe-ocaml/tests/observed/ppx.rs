@@ -11,7 +11,7 @@ use crate::programs::program;
 use crate::watch::Running;
 
 #[test]
-fn a_program_becomes_what_is_written_down() {
+fn ppx_output_matches_the_golden_file() {
     let made =
         run(Command::new(ppx()).arg("observe_ppx.ml").current_dir(repository().join("programs")));
     let golden =
@@ -24,7 +24,7 @@ fn a_program_becomes_what_is_written_down() {
 }
 
 #[test]
-fn what_is_marked_is_shown() {
+fn annotated_items_are_observed() {
     let mut running = Running::start(&program("observe_ppx", Compiler::OCaml4, Variant::Plain));
     running.lines_until("ready");
     let mut watch = running.watch();
@@ -72,7 +72,7 @@ fn what_is_marked_is_shown() {
 }
 
 #[test]
-fn what_cannot_be_observed_is_refused_at_its_place() {
+fn unobservable_items_are_rejected_with_their_location() {
     let folder = tempfile::tempdir().expect("a folder");
     for (source, place, reason) in [
         ("let (a, b) = (1, 2) [@@observe]", "characters 20-31", "bound to one variable"),

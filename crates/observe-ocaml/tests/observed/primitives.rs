@@ -166,14 +166,14 @@ fn check_everything(compiler: Compiler, variant: Variant) {
 }
 
 #[test]
-fn everything_is_shown_as_it_is() {
+fn all_primitives_show_correct_values() {
     for compiler in BOTH {
         check_everything(compiler, Variant::Plain);
     }
 }
 
 #[test]
-fn everything_is_shown_in_bytecode() {
+fn all_primitives_work_in_bytecode() {
     check_everything(Compiler::OCaml4, Variant::Bytecode);
     for compiler in BOTH {
         check_everything(compiler, Variant::Custom);

@@ -50,7 +50,7 @@ fn one_observer_does_not_silence_others() {
 }
 
 #[test]
-fn exceptions_of_the_programs_signals_are_its_own() {
+fn exceptions_of_signal_handlers_reach_the_program() {
     for compiler in BOTH {
         let mut running = start(compiler, "signals");
         running.lines_until("ready");
@@ -88,7 +88,7 @@ fn no_system_call_is_interrupted() {
 }
 
 #[test]
-fn the_program_may_take_any_signal() {
+fn program_may_handle_any_signal() {
     for compiler in BOTH {
         let mut running = start(compiler, "takes all");
         running.lines_until("ready");
@@ -105,7 +105,7 @@ fn the_program_may_take_any_signal() {
 }
 
 #[test]
-fn children_go_on_and_are_not_observed() {
+fn forked_children_continue_unobserved() {
     for compiler in BOTH {
         let mut running = start(compiler, "forks");
         running.lines_until("ready");
@@ -129,7 +129,7 @@ fn children_go_on_and_are_not_observed() {
 }
 
 #[test]
-fn what_is_looked_at_is_not_kept_alive() {
+fn observing_does_not_keep_values_alive() {
     for compiler in BOTH {
         let mut running = start(compiler, "weak");
         running.lines_until("ready");
@@ -149,7 +149,7 @@ fn what_is_looked_at_is_not_kept_alive() {
 }
 
 #[test]
-fn a_program_that_waits_answers_if_it_has_threads() {
+fn blocked_program_with_threads_answers() {
     for (compiler, variant) in [
         (Compiler::OCaml4, Variant::Plain),
         (Compiler::OCaml5, Variant::Plain),
