@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_columns_and_together_the_first() {
+    fn programs_are_columns_and_their_sum_is_first() {
         let programs: Vec<Database> = (1..=30).map(program).collect();
         let mut columns = Columns::default();
         let small = seen(&mut columns, &programs, 60);

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_variable_that_is_set_decides_the_characters() {
+    fn first_set_locale_variable_decides() {
         let check = |set: &[(&str, &str)], expected| {
             let variable = |name: &str| {
                 set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cases_do_not_matter() {
+    fn search_ignores_case() {
         for (search, text, expected) in [
             ("", "", true),
             ("", "x", true),

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_hold_all_numbers() {
+    fn groups_contain_all_numbers() {
         let mut histogram = Histogram::default();
         for number in [0, 3, 900, 1000, 70_000, u64::MAX] {
             histogram.record(number);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_show_what_is_small_too() {
+    fn bars_show_small_values_too() {
         let look = Look { has_colours: true, is_unicode: true };
         assert_eq!(bars(&[None, Some(0.0), Some(50.0), Some(100.0)], look), " ▁▄█");
     }

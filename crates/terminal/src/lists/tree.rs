@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_shown_once_and_cycles_end() {
+    fn shared_nodes_are_shown_once_and_cycles_end() {
         let database =
             database(&[("root", &[1, 2, 9]), ("left", &[3]), ("right", &[3, 0]), ("shared", &[])]);
         let folds = Folds { depth: 9, ..Folds::default() };
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_holds_itself_and_a_long_chain_are_no_trouble() {
+    fn self_reference_and_long_chain_are_handled() {
         let own = database(&[("me", &[0, 0])]);
         let folds = Folds { depth: 9, ..Folds::default() };
         assert_eq!(shown(&own, &folds), ["▾ t", "  ▾ me  #1", "  ├─↑ #1 me", "  └─↑ #1 me"]);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_looked_through_in_pieces_and_goes_on_while_it_grows() {
+    fn long_log_is_searched_in_steps_while_it_grows() {
         let mut database = Database::new(Limits { memory: 8 << 20, ..Limits::default() });
         let mut view = LogView::default();
         let line =

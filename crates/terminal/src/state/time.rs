@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_holds_the_moment_while_more_comes() {
+    fn pause_holds_the_moment_while_events_arrive() {
         let mut database = database(0..10);
         let mut time = Time::default();
         assert!(time.advance(&database, 0));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn playing_goes_on_with_a_delay_and_catches_up_when_it_is_faster() {
+    fn playback_keeps_its_delay_and_catches_up_when_faster() {
         let mut database = database(0..100);
         let mut time = Time::default();
         time.look_at(50 * SECOND, &database);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_stops_the_present_and_what_is_played_once() {
+    fn marker_stops_live_view_and_playback_once() {
         let mut database = database(0..10);
         let mut time = Time::default();
         time.advance(&database, 0);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_left_the_window_is_not_shown() {
+    fn moments_outside_the_window_are_not_shown() {
         let limits = Limits { window: std::time::Duration::from_secs(10), ..Limits::default() };
         let mut database = Database::new(limits);
         (0..10).for_each(|second| tick(&mut database, second));

@@ -57,7 +57,7 @@ fn every_view_looks_as_it_should() {
 }
 
 #[test]
-fn nothing_but_ascii_is_drawn_where_there_is_nothing_else() {
+fn only_ascii_is_drawn_without_utf8() {
     for (name, keys) in SCREENS {
         let mut user = User::of_server(80, 24);
         user.look = super::Look { has_colours: false, is_unicode: false };

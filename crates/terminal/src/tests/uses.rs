@@ -26,7 +26,7 @@ fn views_are_reached_by_number_and_one_after_another() {
 }
 
 #[test]
-fn searching_narrows_while_one_writes_and_escape_ends_it() {
+fn search_narrows_while_typing_and_escape_ends_it() {
     let mut user = User::of_server(80, 24);
     user.types("5/CACHE");
     assert!(user.row_with("cache.hit").is_some() && user.row_with("requests").is_none());
@@ -43,7 +43,7 @@ fn searching_narrows_while_one_writes_and_escape_ends_it() {
 }
 
 #[test]
-fn sorting_goes_through_the_columns_and_what_is_chosen_stays_chosen() {
+fn sorting_cycles_through_columns_and_keeps_the_selection() {
     let mut user = User::of_server(80, 24);
     let names = |user: &User| -> Vec<String> {
         user.state.rows.iter().map(|row| row.cells[0].text.clone()).collect()
@@ -84,7 +84,7 @@ fn the_past_is_shown_in_every_view() {
 }
 
 #[test]
-fn single_steps_are_those_of_the_program() {
+fn single_steps_follow_the_programs_ticks() {
     let mut user = User::of_server(80, 24);
     user.types("[[[");
     assert_eq!(user.state.time.at(), 118 * SECOND + SECOND / 2);
@@ -97,7 +97,7 @@ fn single_steps_are_those_of_the_program() {
 }
 
 #[test]
-fn a_marker_pauses_the_view_unless_it_may_not() {
+fn marker_pauses_the_view_unless_disabled() {
     let mut user = User::of(vec![tick(1), tick(2)], 80, 24);
     user.comes(vec![Event::Marker("after the first batch".into()), tick(3), tick(9)]);
     assert_eq!((user.state.time.at(), user.state.time.motion()), (2 * SECOND, Motion::Paused));
@@ -112,7 +112,7 @@ fn a_marker_pauses_the_view_unless_it_may_not() {
 }
 
 #[test]
-fn what_is_played_follows_the_program_at_a_distance() {
+fn playback_follows_the_program_with_a_delay() {
     let mut user = User::of((0..100).map(tick).collect(), 80, 24);
     user.types("{P");
     assert_eq!(user.state.time.at(), 39 * SECOND);
@@ -127,7 +127,7 @@ fn what_is_played_follows_the_program_at_a_distance() {
 }
 
 #[test]
-fn wishes_reach_the_program_and_answers_the_user() {
+fn requests_reach_the_program_and_answers_the_user() {
     let mut user = User::of_server(80, 24);
     user.types("5x");
     assert_eq!(user.effect, Effect::Wish(Action::Stop(ObserverId(13))));
@@ -157,7 +157,7 @@ fn wishes_reach_the_program_and_answers_the_user() {
 }
 
 #[test]
-fn what_became_of_the_source_is_said_and_all_stays() {
+fn state_of_the_source_is_shown_and_data_stays() {
     let mut user = User::of_server(80, 24);
     user.status = Status::Lost("the other side closed".into());
     assert!(user.row_with("connection lost: the other side closed; trying again").is_some());
@@ -207,7 +207,7 @@ fn numbers_are_marked_and_drawn_together() {
 }
 
 #[test]
-fn trees_fold_and_references_lead_to_what_they_mean() {
+fn trees_fold_and_references_lead_to_their_nodes() {
     let mut user = User::of_server(80, 24);
     user.types("9");
     assert!(user.row_with("users").is_none());
@@ -250,7 +250,7 @@ fn texts_of_the_program_do_not_reach_the_terminal_as_commands() {
 }
 
 #[test]
-fn a_failing_observer_is_told_apart_and_comes_back() {
+fn failing_observer_is_highlighted_and_recovers() {
     let mut user = User::of_server(80, 24);
     user.types("6");
     let failed = user.row_with("depth").expect("it is listed");
@@ -260,7 +260,7 @@ fn a_failing_observer_is_told_apart_and_comes_back() {
 }
 
 #[test]
-fn what_is_not_known_from_outside_is_said_where_it_would_be_and_is_no_warning() {
+fn unknown_numbers_are_explained_in_place_without_a_warning() {
     let declaration = Declaration {
         id: ObserverId(1),
         kind: Kind::Sites,
@@ -278,7 +278,7 @@ fn what_is_not_known_from_outside_is_said_where_it_would_be_and_is_no_warning() 
 }
 
 #[test]
-fn leaving_is_q_or_control_c_wherever_one_is() {
+fn q_and_control_c_quit_everywhere() {
     let mut user = User::of_server(80, 24);
     assert_eq!(user.types("q").effect, Effect::Quit);
     assert_eq!(user.types("?q").effect, Effect::None, "closes the help");
