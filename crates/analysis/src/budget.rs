@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn together_they_take_no_more_than_there_is() {
+    fn grants_never_exceed_the_budget() {
         static BUDGET: Budget = Budget::new();
         let [one, two, three] = [(); 3].map(|()| BUDGET.grant(|| 800));
         assert_eq!([one.bytes(), two.bytes(), three.bytes()], [400, 200, 100]);

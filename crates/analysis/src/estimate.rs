@@ -209,7 +209,7 @@ mod tests {
 
     /// Garwood's exact intervals, from tables of the chi-square distribution.
     #[test]
-    fn intervals_are_those_of_the_tables() {
+    fn intervals_match_published_tables() {
         let table =
             [(0.0, 0.0, 3.689), (1.0, 0.025, 5.572), (5.0, 1.623, 11.668), (100.0, 81.36, 121.63)];
         for (count, low, high) in table {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_seen_is_exact() {
+    fn rate_1_is_exact() {
         let mut tally = Tally::default();
         tally.count(7, 1.0);
         let exact = Scale::of_words(1.0, 8.0).estimate(tally);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_truth_about_95_times_in_100() {
+    fn interval_contains_the_truth_about_95_times_in_100() {
         // A deterministic generator suffices for drawing binomials.
         let mut state = 1u64;
         let mut uniform = move || {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_stand_for_several_are_as_good_as_so_many_fewer() {
+    fn heavy_samples_widen_the_interval_like_fewer_samples() {
         let scale = |rate: f64| Scale::of_words(rate, 1.0);
         let [one, other] =
             [scale(1e-3).with_heaviest(8.0).of_samples(800), scale(1e-3 / 8.0).of_samples(100)];
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_are_those_of_the_tables() {
+    fn tail_probabilities_match_published_tables() {
         for (z, tail) in [(0.0, 1.0), (1.0, 0.317_31), (1.959_964, 0.05), (4.0, 0.000_063_3)] {
             assert!((two_sided_tail(z) - tail).abs() < 1e-5, "{z}");
         }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_add_their_errors() {
+    fn change_combines_both_errors() {
         let before = Estimate { value: 100.0, low: 90.0, high: 110.0 };
         let after = Estimate { value: 120.0, low: 110.0, high: 130.0 };
         let change = before.change_to(&after);

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_meant_whole_or_by_their_end() {
+    fn names_match_whole_or_by_suffix() {
         let table: &[(&str, &str, bool)] = &[
             ("Main.load", "Main.load", true),
             ("Main.load", "Dune__exe__Main.load", true),

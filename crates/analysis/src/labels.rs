@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_have_the_detail_asked_for() {
+    fn labels_have_the_requested_detail() {
         assert_eq!(texts(By::Function, &[]), ["Main.run.(fun)", "List.map"]);
         assert_eq!(texts(By::Module, &[]), ["Main", "List"]);
         assert_eq!(texts(By::File, &[]), ["list.ml", "list.ml"]);

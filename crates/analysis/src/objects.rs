@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tables_are_maps(steps in prop::collection::vec((ids(), any::<bool>()), 0..600)) {
+        fn object_tables_behave_like_maps(steps in prop::collection::vec((ids(), any::<bool>()), 0..600)) {
             let (mut table, mut set) = (LiveTable::default(), ObjectSet::default());
             table.sweep_at = 8;
             let mut model = HashMap::new();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_lie_twice_as_far_each_time_cost_little() {
+    fn exponentially_growing_ids_cost_little() {
         let mut set = ObjectSet::default();
         for doubling in 0..50 {
             set.insert(ObjectId((PAGE * 1024) << doubling));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn far_away_ids_cost_little() {
+    fn large_ids_cost_little() {
         let mut table = LiveTable::default();
         for n in 0..1_000u64 {
             table.insert(ObjectId(n << 50), n);

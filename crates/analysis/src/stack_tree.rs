@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_tree_cuts_stacks_and_says_so() {
+    fn full_tree_cuts_stacks_and_counts_them() {
         let mut tree = StackTree::with_capacity_limit(3);
         let stack = path(&mut tree, &[1, 2, 3, 4]);
         assert_eq!(labels(&tree, stack), [1, 2]);

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cancelled_answer_is_given_up_wherever_it_is_computed() {
+    fn cancelled_answer_unwinds_from_any_thread() {
         let answer = UnderWay::default();
         let pieces: Vec<usize> = (0..1000).collect();
         let given_up = answer.run(|| {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_tell_how_far_they_have_come() {
+    fn loops_report_their_progress() {
         let answer = UnderWay::default();
         assert_eq!(answer.progress(), StepProgress::default());
         let pieces: Vec<usize> = (0..1000).collect();

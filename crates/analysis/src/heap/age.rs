@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_all_the_time_grows() {
+    fn steadily_allocated_blocks_grow() {
         let all = 0..100;
         assert_eq!(grows(all.clone().map(|at| at * 10), 1_000), Some(true));
         assert_eq!(grows(all.clone().map(|at| at * 10), 10_000), Some(false), "it goes again");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_what_came_since_the_oldest() {
+    fn growth_is_measured_since_the_oldest_block() {
         let age = Age {
             median: Time(Micros(1_000_000)),
             oldest: Time(Micros(2_000_000)),

@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_slopes() {
+    fn rate_is_the_least_squares_slope() {
         assert_eq!(rate(&[0.0, 1.0, 2.0], &[10, 20, 30]), Some(10.0));
         assert_eq!(rate(&[5.0, 6.0, 7.0], &[10, 40, 10]), Some(0.0));
         assert_eq!(rate(&[5.0, 5.0], &[10, 40]), None);

@@ -456,7 +456,7 @@ mod tests {
 
     /// A program that was restarted, in a container where every process has id 1.
     #[test]
-    fn runs_stand_side_by_side() {
+    fn runs_are_listed_side_by_side() {
         let mut database = Database::new(Limits::default());
         for (run, heap) in [("boot/1", 100), ("boot/2", 300)] {
             database.add(Event::Hello(Program { pid: 1, run: run.into(), ..Program::default() }));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_two_values_is_not_lost() {
+    fn extremes_between_two_values_are_kept() {
         let names = ["level".to_owned(), "counter".to_owned(), "nobody".to_owned()];
         let drawn = lines(&database(), &names, 0, 9 * SECOND, 9);
         assert_eq!(drawn.times, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_drawn_by_bindings_and_by_how_full_they_are() {
+    fn tables_are_drawn_by_bindings_and_fill() {
         let mut database = database();
         let (id, name, labels) = (ObserverId(3), "cache".to_owned(), Vec::new());
         let (kind, unit, period_ms) = (Kind::Table, Unit::None, 100);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_moves_on_keeps_its_moments() {
+    fn moving_picture_keeps_its_moments() {
         let one = moments(0, 9 * SECOND, 9);
         let other = moments(SECOND / 2, 9 * SECOND + SECOND / 2, 9);
         assert!(other.iter().filter(|at| one.contains(at)).count() >= 8);

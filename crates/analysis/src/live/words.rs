@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_programs_do_nothing_to_a_terminal() {
+    fn texts_of_programs_cannot_control_the_terminal() {
         assert_eq!(plain("caf\u{e9}\tau\nlait\u{1b}[2J"), "caf\u{e9} au\\nlait\\u{1b}[2J");
         assert_eq!(plain(&"x".repeat(1000)).len(), LONGEST + 2);
     }

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shells_take_words_as_they_are() {
+    fn shell_quoting_preserves_words() {
         let line = CommandLine::new("heap show")
             .file(Path::new("a b.heap"))
             .word("#12")
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_for_an_option() {
+    fn values_are_never_taken_for_options() {
         let line = CommandLine::new("top").file(Path::new("--x.ctf")).option("in", "-f");
         assert_eq!(line.to_string(), "bactrian top ./--x.ctf --in=-f");
     }

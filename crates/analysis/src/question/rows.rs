@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_of_what_is_searched_for() {
+    fn window_applies_to_search_results() {
         let rows = Rows { search: search("MAP"), number: 1, offset: 1, reverse: false };
         assert_eq!(cut(&rows), (vec!["Array.map"], 2));
         assert_eq!(cut(&Rows { offset: 0, reverse: true, ..rows.clone() }).0, ["Array.map"]);

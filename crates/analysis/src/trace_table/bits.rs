@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_put_behind_others_wherever_those_end() {
+    fn bits_are_appended_at_any_offset() {
         for before in [0, 1, 63, 64, 65, 130] {
             for after in [0, 1, 63, 64, 65, 200] {
                 let bit = |at: usize| at.is_multiple_of(3) || at % 7 == 2;

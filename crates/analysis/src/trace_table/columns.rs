@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_numbers_stay_what_they_are() {
+    fn large_numbers_are_preserved() {
         let numbers = [0, 7, 65_534, 65_535, 65_536, u64::MAX, 3];
         let mut column = SmallNumbers::default();
         numbers.iter().for_each(|&number| column.push(number));

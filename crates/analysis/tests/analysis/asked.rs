@@ -14,7 +14,7 @@ fn read<P: Parameters>(pairs: &[(&str, &str)]) -> Result<P, QuestionError> {
 }
 
 #[test]
-fn everything_is_explained_and_has_one_name() {
+fn every_parameter_is_documented_with_a_unique_name() {
     let mut names = std::collections::HashSet::new();
     for entry in QUESTIONS {
         assert!(names.insert(entry.name), "{} is there twice", entry.name);
@@ -33,7 +33,7 @@ fn everything_is_explained_and_has_one_name() {
 }
 
 #[test]
-fn what_is_not_said_is_the_default() {
+fn missing_parameters_have_defaults() {
     let question: TopQuestion = read(&[]).expect("a question");
     assert_eq!(question, TopQuestion::default());
     assert_eq!(question.rows.number, 20);
@@ -41,7 +41,7 @@ fn what_is_not_said_is_the_default() {
 }
 
 #[test]
-fn a_question_comes_back_from_its_url() {
+fn question_round_trips_through_its_url() {
     let pairs = [
         ("by", "site"),
         ("metric", "live"),
@@ -74,7 +74,7 @@ fn a_question_comes_back_from_its_url() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_wrong_parameter() {
     fn wrong<P: Parameters + std::fmt::Debug>(pairs: &[(&str, &str)], name: &str) {
         match read::<P>(pairs) {
             Err(QuestionError::Parameter { name: found, .. }) => assert_eq!(found, name),
@@ -238,7 +238,7 @@ Written by `UPDATE_GOLDEN=1 cargo test -p bactrian-analysis --test analysis` fro
 ";
 
 #[test]
-fn the_reference_is_that_of_the_questions() {
+fn reference_document_matches_the_questions() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/questions.md");
     let reference = reference();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -73,11 +73,11 @@ fn ask_about_objects(trace: &TraceFile) -> u64 {
 }
 
 #[test]
-fn ids_that_double_each_time_cost_no_table() {
+fn doubling_ids_allocate_no_large_table() {
     // Each id is as far away as a table would grow to reach it if it doubled its length.
     const PAGE: u64 = 64;
     const OBJECTS: usize = 30;
-    with_memory(400, "ids_that_double_each_time_cost_no_table", || {
+    with_memory(400, "doubling_ids_allocate_no_large_table", || {
         let pages = std::iter::successors(Some(1023), |page| Some((page + 1) * 2 + 1023));
         let packets = pages.take(OBJECTS).flat_map(|page| {
             let id: u64 = page * PAGE;
@@ -89,10 +89,10 @@ fn ids_that_double_each_time_cost_no_table() {
 }
 
 #[test]
-fn stacks_are_told_apart_in_proportion_to_the_file() {
+fn number_of_stacks_is_proportional_to_the_file() {
     // After the first, each allocation has its own outermost frame, and so 65,000 stacks of its own.
     const ALLOCATIONS: u16 = 60;
-    with_memory(800, "stacks_are_told_apart_in_proportion_to_the_file", || {
+    with_memory(800, "number_of_stacks_is_proportional_to_the_file", || {
         let other =
             |n: u16| alloc(&[vec![miss(n, 0x1000 + u64::from(n))], vec![run(0); 254]].concat());
         let body = (1..ALLOCATIONS).fold(alloc(&deep()), |body, n| [body, other(n)].concat());
@@ -116,8 +116,8 @@ fn stacks_are_told_apart_in_proportion_to_the_file() {
 }
 
 #[test]
-fn what_is_held_in_memory_is_in_proportion_to_the_file() {
-    with_memory(900, "what_is_held_in_memory_is_in_proportion_to_the_file", || {
+fn memory_is_proportional_to_the_file() {
+    with_memory(900, "memory_is_proportional_to_the_file", || {
         let far = (0..40u64).flat_map(|n| {
             let id = n.pow(11);
             packet(3, 0, id..id + 1, &alloc(&[]))

@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn both_sides_of_a_function_have_what_goes_through_it(
+    fn callers_and_callees_sum_up_to_the_function(
         trace in traces(), filter in filters(), focus in functions(),
     ) {
         let profile = profile_of(&trace, &filter, Unit::Bytes);

@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn all_answers_are_those_of_passes(trace in traces(), filters in prop::collection::vec(filters(), 1..4)) {
+    fn all_answers_equal_those_of_passes(trace in traces(), filters in prop::collection::vec(filters(), 1..4)) {
         let questions = TraceQuestions::with_memory(Arc::new(trace), u64::MAX);
         // Twice, because the second round uses cached results.
         for filter in filters.iter().chain(&filters) {
@@ -169,7 +169,7 @@ fn telling_filters(trace: &TraceFile) -> Vec<Filter> {
 }
 
 #[test]
-fn recorded_traces_are_answered_as_by_passes() {
+fn answers_about_recorded_traces_equal_those_of_passes() {
     for name in ["leaky_cache_v2.ctf", "every_word_v2.ctf", "bytecode_v2.ctf"] {
         let questions = TraceQuestions::new(Arc::new(open(fixture(name))));
         questions.wait_until_read();
@@ -181,7 +181,7 @@ fn recorded_traces_are_answered_as_by_passes() {
 }
 
 #[test]
-fn damaged_traces_are_answered_as_by_passes() {
+fn answers_about_damaged_traces_equal_those_of_passes() {
     let whole = fixture("leaky_cache_v2.ctf");
     for damage in 1..12 {
         let mut bytes = whole.clone();
@@ -245,7 +245,7 @@ impl Locate for Nowhere {
 }
 
 #[test]
-fn traces_that_make_no_sense_are_asked_by_passes() {
+fn inconsistent_traces_are_answered_by_passes() {
     use Told::{Alloc, Collect, Promote};
     let table: &[(&str, &[Told], bool)] = &[
         ("sound", &[Alloc, Promote(0), Alloc, Collect(1), Collect(0)], false),
@@ -273,7 +273,7 @@ fn traces_that_make_no_sense_are_asked_by_passes() {
 }
 
 #[test]
-fn filters_by_stack_tell_of_stacks_that_were_cut() {
+fn stack_filters_note_truncated_stacks() {
     let notes = |capped_stacks, filter: &Filter| {
         let recorder = Recorder { depth: 3, capped_stacks, ..Recorder::default() };
         let about = TraceInfo { context: recorder.context(), ..info(2, 1.0) };

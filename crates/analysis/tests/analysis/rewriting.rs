@@ -32,7 +32,7 @@ fn changed(object: &Object, version: u16, changes: &Changes) -> Object {
 
 proptest! {
     #[test]
-    fn a_rewritten_trace_has_the_wanted_objects(
+    fn rewritten_trace_has_the_selected_objects(
         trace in traces(),
         filter in filters(),
         version in prop::option::of(2..=3u16),

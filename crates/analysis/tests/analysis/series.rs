@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn all_that_speak_of_the_peak_agree(trace in traces(), filter in filters()) {
+    fn all_answers_agree_on_the_peak(trace in traces(), filter in filters()) {
         let model = Model::read(&trace);
         let (time, samples) = model.peak(&model.admitted(&filter));
         let peak = find_peak(&trace, &Selection::new(&trace, &filter));
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_diff_has_each_label_once_and_says_what_is_significant(
+    fn diff_has_each_label_once_and_marks_significant_changes(
         before in traces(),
         after in traces(),
         filter in filters(),

@@ -115,7 +115,7 @@ const STACKS: &[(&[u64], u64)] =
     &[(&[RUN, MAP], 60), (&[RUN, LOOP], 30), (&[LOOP, MAP], 9), (&[MAP], 1)];
 
 #[test]
-fn callees_below_the_least_share_or_too_deep_are_counted() {
+fn omitted_callees_are_counted() {
     let ask = (Direction::Callees, None);
     // The threshold itself suffices.
     check(
@@ -136,7 +136,7 @@ fn callees_below_the_least_share_or_too_deep_are_counted() {
 }
 
 #[test]
-fn callers_below_the_least_share_or_too_deep_are_counted() {
+fn omitted_callers_are_counted() {
     let ask = (Direction::Callers, None);
     check(
         STACKS,

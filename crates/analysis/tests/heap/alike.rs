@@ -91,7 +91,7 @@ fn largest(heap: &Heap) -> Vec<String> {
 }
 
 #[test]
-fn frames_that_stand_in_one_line_are_one_root() {
+fn frames_in_one_line_are_one_root() {
     let mut lines = vec![12; 500];
     lines.extend([13; 20]);
     let heap = recursion(&lines);
@@ -143,7 +143,7 @@ fn finalisers_with_one_function_are_one_root() {
 }
 
 #[test]
-fn a_path_to_a_class_ends_there_however_few_levels_are_told() {
+fn path_to_a_class_ends_there_with_any_number_of_levels() {
     // A chain of records that ends in strings, with another string on the way.
     let links = (0..30_u8).map(|tag| {
         super::written::Block(

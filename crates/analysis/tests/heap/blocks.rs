@@ -36,7 +36,7 @@ fn asked(heap: &Heap, conditions: &[&str]) -> std::result::Result<Vec<u32>, Stri
 }
 
 #[test]
-fn blocks_are_chosen_by_what_their_fields_have() {
+fn blocks_are_selected_by_field_values() {
     let heap = requests();
     assert_eq!(asked(&heap, &[]), Ok(vec![0, 1, 2, 3]));
     assert_eq!(asked(&heap, &["1=8"]), Ok(vec![2, 3]));
@@ -53,7 +53,7 @@ fn blocks_are_chosen_by_what_their_fields_have() {
 }
 
 #[test]
-fn equal_strings_are_one_value_though_they_are_not_kept() {
+fn equal_strings_are_one_value_without_contents() {
     let heap = requests();
     let groups = block_groups(&heap, &[0, 1, 2, 3], "0").expect("it has the field");
     let told: Vec<_> =
@@ -66,7 +66,7 @@ fn equal_strings_are_one_value_though_they_are_not_kept() {
 }
 
 #[test]
-fn strings_that_are_there_again_and_again_come_first() {
+fn duplicate_strings_are_counted_among_the_given_blocks() {
     let heap = requests();
     let told = |nodes: &[u32], most| {
         let found = copies(&heap, nodes, most);

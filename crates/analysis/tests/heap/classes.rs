@@ -25,7 +25,7 @@ fn list() -> Vec<Made> {
 }
 
 #[test]
-fn what_a_class_dominates_counts_each_block_once() {
+fn retained_size_of_a_class_counts_each_block_once() {
     let heap = heap(&list(), &modules(&["Main"], &[(0, 0, 0)]));
     let strings = 8.0 * (2.0 + 2.0 + 13.0);
     let all = 8 * (4 * 3 + 17);
@@ -86,7 +86,7 @@ fn sites_are_estimated_from_samples() {
 }
 
 #[test]
-fn what_is_held_outside_the_heap_does_not_count() {
+fn samples_of_outside_memory_do_not_count() {
     let mut blocks = list();
     blocks[4] = Custom(0, 4096);
     let table = classes(&heap(&blocks, &with_samples(&[(1, 1), (4, 500)])), ClassBy::Function);

@@ -31,7 +31,7 @@ fn list(cells: u32) -> Vec<Made> {
 }
 
 #[test]
-fn classes_grow_and_blocks_come_go_and_stay() {
+fn diff_counts_growth_and_new_gone_and_surviving_blocks() {
     let first = [list(3), vec![Text(3), Block(1, vec![Int(1)])]].concat();
     let second = [list(3), vec![Block(1, vec![Int(1)]), Block(1, vec![Int(1)]), Text(50)]].concat();
     let found = diff(vec![at(10, 1, 0, &first), at(12, 1, 0, &second)]);
@@ -68,7 +68,7 @@ fn moved_blocks_are_not_compared() {
 }
 
 #[test]
-fn many_snapshots_show_what_always_grows() {
+fn classes_that_grow_in_every_step_are_marked() {
     let heaps = [3, 5, 9].iter().zip(0..).map(|(&cells, second)| at(second, 1, 0, &list(cells)));
     let found = diff(heaps.collect());
     assert!(found.all.grows_always && found.rows[0].grows_always);
@@ -82,7 +82,7 @@ fn many_snapshots_show_what_always_grows() {
 }
 
 #[test]
-fn nothing_is_compared_with_nothing() {
+fn diff_of_empty_heaps_is_empty() {
     let found = diff(vec![at(1, 1, 0, &[]), at(2, 1, 0, &[])]);
     assert_eq!((found.rows.len(), found.all.change, found.not_matched), (0, 0, None));
     assert!(diff(Vec::new()).not_matched.is_some());

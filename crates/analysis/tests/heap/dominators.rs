@@ -72,7 +72,7 @@ fn a_list_is_one_row_and_what_is_shared_is_beside_the_roots() {
 }
 
 #[test]
-fn rows_are_gone_down_to_by_name_and_number() {
+fn path_to_a_row_takes_names_and_numbers() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let below = |path: &[&str]| {
@@ -89,7 +89,7 @@ fn rows_are_gone_down_to_by_name_and_number() {
 }
 
 #[test]
-fn blocks_are_rows_of_their_own_if_asked_for() {
+fn single_blocks_are_rows_on_request() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let of = Some(Found::Node(0));
@@ -105,7 +105,7 @@ fn blocks_are_rows_of_their_own_if_asked_for() {
 }
 
 #[test]
-fn of_a_class_only_the_topmost_are_asked() {
+fn class_is_opened_from_its_topmost_blocks() {
     let (blocks, tables) = list();
     let heap = heap(&blocks, &tables);
     let of = heap.find("tag 0, 2 fields").expect("a class");
@@ -136,7 +136,7 @@ fn a_list_of_a_million_is_no_deeper_than_one_of_two() {
 /// A tree whose nodes have lists of nodes: three nodes with a string each, and all but the last with a list
 /// cell.
 #[test]
-fn what_holds_its_own_class_through_another_is_one_row_of_each() {
+fn alternating_classes_are_one_row_each() {
     let blocks = vec![
         Block(1, vec![To(1), To(2)]),
         Block(0, vec![To(3), Int(0)]),
@@ -173,7 +173,7 @@ fn what_holds_its_own_class_through_another_is_one_row_of_each() {
 
 /// A chain of blocks with a class each, unlike in any real program, takes no disproportionate time.
 #[test]
-fn a_chain_of_a_hundred_thousand_classes() {
+fn chain_of_a_hundred_thousand_classes_is_fast() {
     let count = 100_000;
     let heap = closures(count);
     let total = u64::from(count) * 32;
@@ -187,7 +187,7 @@ fn a_chain_of_a_hundred_thousand_classes() {
 }
 
 #[test]
-fn an_empty_heap_and_one_without_roots_have_a_root_of_all() {
+fn heap_without_blocks_or_roots_has_a_root_of_all() {
     let empty = heap(&[], &Tables::default());
     let tree = asked(&empty, &question());
     assert_eq!((lines(&tree.rows, 0), tree.total), (vec!["0 all roots: 0, 0, 0".to_owned()], 0));
@@ -199,7 +199,7 @@ fn an_empty_heap_and_one_without_roots_have_a_root_of_all() {
 }
 
 #[test]
-fn a_block_is_shown_with_its_fields_and_those_that_point_to_it() {
+fn block_is_shown_with_its_fields_and_predecessors() {
     let mut tables = modules(&["Main"], &[(0, 3, 0), (0, 5, 1)]);
     let (function, file) = (tables.names.add("Main.close"), tables.names.add("main.ml"));
     let location = Location { function, file, line: 9, ..Location::default() };

@@ -36,7 +36,7 @@ fn structures(answer: &Duplicates) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_tree_that_is_there_three_times_is_one_structure() {
+fn three_equal_trees_are_one_structure() {
     let cell = |string| Block(0, vec![Int(7), To(string)]);
     let blocks = [Text(5), cell(0), Text(5), cell(2), Text(5), cell(4), cell(4)];
     let answer = ask(ALL, &blocks, &[(2, 0), (4, 0)], &[1, 3, 5, 6]);
@@ -52,7 +52,7 @@ fn a_tree_that_is_there_three_times_is_one_structure() {
 }
 
 #[test]
-fn what_is_also_needed_elsewhere_is_a_structure_of_its_own() {
+fn duplicate_referenced_elsewhere_is_a_separate_structure() {
     // The second string is in a cell that goes and in an object that stays.
     let cell = |string| Block(0, vec![To(string)]);
     let blocks = [Text(5), cell(0), Text(5), cell(2), Block(tag::OBJECT, vec![Int(1), To(2)])];
@@ -64,7 +64,7 @@ fn what_is_also_needed_elsewhere_is_a_structure_of_its_own() {
 }
 
 #[test]
-fn what_is_not_the_same() {
+fn which_blocks_are_equal() {
     let check = |one: Made, other: Made, expected: u64| {
         let blocks = [Text(1), Text(2), one.clone(), other.clone()];
         let answer = ask(ALL, &blocks, &[], &[0, 1, 2, 3]);
@@ -88,7 +88,7 @@ fn what_is_not_the_same() {
 }
 
 #[test]
-fn what_the_snapshot_does_not_tell_is_not_compared() {
+fn blocks_with_unrecorded_contents_are_not_compared() {
     let blocks = [Text(5), Text(5), Block(0, vec![Int(1)]), Block(0, vec![Int(1)]), Custom(0, 9)];
     let ask = |columns| ask(columns, &blocks, &[(1, 0)], &[0, 1, 2, 3, 4]);
     assert_eq!((ask(ALL).saved, ask(ALL).left_out), (32, 1));
@@ -99,7 +99,7 @@ fn what_the_snapshot_does_not_tell_is_not_compared() {
 }
 
 #[test]
-fn static_data_stay() {
+fn duplicate_static_data_stays() {
     // Two static strings and a heap string, all equal; then only the static ones.
     let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1), (0, 2, 2)]);
     tables.spaces = vec![Space { kind: SpaceKind::Static, start: 0x1000, end: 0x1020 }];
@@ -133,7 +133,7 @@ fn with_samples(samples: &[(u32, u32, u32)]) -> Duplicates {
 }
 
 #[test]
-fn sites_are_those_of_all_copies() {
+fn all_copies_count_for_sites() {
     let answer = with_samples(&[(0, 0, 1), (1, 1, 1), (2, 1, 2), (3, 0, 50)]);
     let sites: Vec<_> = answer.sites.iter().map(|row| (&*row.label.name, row.share)).collect();
     assert_eq!(sites, [("Main.rename", 0.75), ("Main.parse", 0.25)]);
@@ -211,7 +211,7 @@ fn random(seed: u64) -> (Vec<Made>, Vec<(u32, u32)>, Vec<u32>) {
 }
 
 #[test]
-fn two_thousand_random_heaps_against_a_naive_count() {
+fn random_heaps_match_a_naive_count() {
     let mut with_savings = 0;
     for seed in 0..2_000 {
         let (blocks, equals, roots) = random(seed);

@@ -63,7 +63,7 @@ fn is_near(one: Estimate, other: Estimate) -> bool {
 }
 
 #[test]
-fn each_snapshot_has_the_numbers_that_it_has_by_itself() {
+fn series_has_the_numbers_of_each_single_snapshot() {
     let module = || Some("Main".to_owned());
     let filters = [
         BlockFilter::default(),
@@ -110,7 +110,7 @@ fn each_snapshot_has_the_numbers_that_it_has_by_itself() {
 }
 
 #[test]
-fn the_first_rows_are_told_and_the_others_are_the_rest() {
+fn first_rows_are_listed_and_the_others_summed() {
     let heaps = [at(1, 5, true), at(2, 20, true)];
     let sums: Vec<_> = heaps.iter().map(HeapSums::of).collect();
     let sums: Vec<_> = sums.iter().collect();
@@ -143,7 +143,7 @@ fn the_first_rows_are_told_and_the_others_are_the_rest() {
 }
 
 #[test]
-fn without_samples_places_are_not_known() {
+fn sites_are_unknown_without_samples() {
     let mut heap = at(1, 3, false);
     let nothing = question(ClassBy::Site, BlockFilter::default());
     let found = evolution(&[&HeapSums::of(&heap)], &nothing);

@@ -21,7 +21,7 @@ fn finalised(roots: &[(u32, u32, u32)], pairs: &[(u32, u32)]) -> Tables {
 }
 
 #[test]
-fn functions_that_hold_their_values_are_found_with_the_way_between() {
+fn leaking_finalisers_are_found_with_their_cycle() {
     let blocks = [
         // Directly, and in use.
         Closure(0, vec![To(1)]),
@@ -89,7 +89,7 @@ fn crowded(finalisers: u32) -> Heap {
 }
 
 #[test]
-fn many_with_much_around_them_are_told_apart() {
+fn many_finalisers_with_large_neighbourhoods_are_decided() {
     let heap = crowded(130);
     let found = finalisers(&heap);
     assert_eq!((found.first, found.leaking, found.groups.len()), (130, 65, 1));
@@ -97,7 +97,7 @@ fn many_with_much_around_them_are_told_apart() {
 }
 
 #[test]
-fn the_reaching_of_random_heaps_is_that_of_a_plain_search() {
+fn reachability_in_random_heaps_matches_a_plain_search() {
     let mut seed = 7_u64;
     let mut dice = |most: u32| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -126,13 +126,13 @@ fn the_reaching_of_random_heaps_is_that_of_a_plain_search() {
 }
 
 #[test]
-fn none_are_none() {
+fn heap_without_finalisers_has_no_findings() {
     let found = finalisers(&heap(&[], &Tables::default()));
     assert_eq!((found.first, found.leaking, found.bytes), (0, 0, 0));
 }
 
 #[test]
-fn damaged_heaps_are_asked_everything() {
+fn all_questions_are_answered_about_damaged_heaps() {
     let blocks = [
         Closure(0, vec![To(1), Int(5)]),
         Block(0, vec![To(2), To(0), Int(1)]),

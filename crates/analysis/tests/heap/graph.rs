@@ -173,7 +173,7 @@ fn blocks_are_described_and_found() {
 }
 
 #[test]
-fn odd_heaps_are_fine() {
+fn unusual_heaps_are_handled() {
     let empty = heap(&[], &Tables::default());
     assert_eq!((empty.blocks(), empty.root(), empty.reached_words()), (0, 0, 0));
     let one = heap(&[Block(0, vec![To(0)])], &modules(&[""], &[(0, 0, 0)]));

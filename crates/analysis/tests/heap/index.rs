@@ -65,7 +65,7 @@ fn made(seed: u64, blocks: u32) -> (tempfile::TempDir, PathBuf, String) {
 }
 
 #[test]
-fn with_and_without_an_index_answers_are_the_same() {
+fn answers_are_the_same_with_and_without_an_index() {
     for seed in 0..60 {
         let (_folder, path, expected) = made(seed, (seed * seed % 300) as u32);
         let first = open(&path, true);
@@ -83,7 +83,7 @@ fn with_and_without_an_index_answers_are_the_same() {
 }
 
 #[test]
-fn what_was_kept_stays_when_more_is_asked() {
+fn saved_results_survive_further_questions() {
     let (_folder, path, expected) = made(7, 200);
     let heap = open(&path, true);
     heap.shortest();
@@ -98,7 +98,7 @@ fn what_was_kept_stays_when_more_is_asked() {
 }
 
 #[test]
-fn any_damage_to_an_index_is_seen() {
+fn any_damage_to_an_index_is_detected() {
     let (_folder, path, expected) = made(3, 120);
     let heap = open(&path, true);
     answers(&heap);
@@ -157,7 +157,7 @@ fn index_is_found_under_another_path() {
 
 /// Two snapshots of the same length with the same groups, which differ in one pointer.
 #[test]
-fn a_snapshot_that_was_replaced_is_seen() {
+fn replaced_snapshot_is_detected() {
     use super::written::{Block, Text, To, bytes, modules};
     let folder = tempfile::tempdir().expect("room");
     let path = folder.path().join("a.heap");
@@ -196,7 +196,7 @@ fn index_is_not_used_for_a_damaged_copy() {
 }
 
 #[test]
-fn nothing_is_kept_where_it_should_not_be() {
+fn no_index_is_written_where_it_must_not_be() {
     // Of a truncated snapshot.
     let (_folder, path, _) = made(5, 200);
     let bytes = fs::read(&path).expect("a snapshot");
@@ -230,7 +230,7 @@ fn nothing_is_kept_where_it_should_not_be() {
 
 /// Checksums protect against accidents, not against deliberate changes.
 #[test]
-fn an_index_that_lies_does_no_harm() {
+fn manipulated_index_does_no_harm() {
     let (_folder, path, _) = made(3, 40);
     let heap = open(&path, true);
     answers(&heap);
@@ -256,7 +256,7 @@ fn an_index_that_lies_does_no_harm() {
 
 /// Snapshots with damage that their own checksums do not detect.
 #[test]
-fn any_snapshot_is_a_heap() {
+fn any_snapshot_can_be_queried() {
     for seed in 0..300 {
         let mut dice = Dice(seed);
         let blocks = dice.below(60) as u32;

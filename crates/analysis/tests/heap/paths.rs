@@ -38,7 +38,7 @@ fn list(count: u32) -> Heap {
 
 /// Paths from many roots go through one large array, whose elements are scanned once for all of them.
 #[test]
-fn many_roots_hold_one_array() {
+fn array_held_by_many_roots_is_scanned_once() {
     let (fields, roots) = (300_000, 5_000);
     let element = |n: u32| if n + 1 == fields { To(1) } else { To(2) };
     let blocks = [Block(0, (0..fields).map(element).collect()), Text(3), Text(5)];
@@ -51,7 +51,7 @@ fn many_roots_hold_one_array() {
 
 /// Unlike in any real program, each block has a class of its own.
 #[test]
-fn a_chain_of_a_hundred_thousand_classes() {
+fn chain_of_a_hundred_thousand_classes_is_fast() {
     let heap = closures(100_000);
     let Ok(Found::Classes(classes)) = heap.find("closure") else { panic!("they are classes") };
     let answer = class_paths(&heap, &classes, &PathsShape { depth: usize::MAX, ..QUESTION });
@@ -126,7 +126,7 @@ fn a_long_list_is_one_step() {
 }
 
 #[test]
-fn one_row_is_taken_apart() {
+fn blocks_of_one_row_can_be_listed() {
     // Three cells of one array, the second of which holds more than the others; their strings have the same
     // shape, too.
     let cell = |to: u32| Block(1, vec![To(to)]);
@@ -169,7 +169,7 @@ fn stacks_of_continuations_and_data_of_ephemerons_are_steps() {
 }
 
 #[test]
-fn what_no_root_holds_has_no_path() {
+fn unreachable_block_has_no_path() {
     let blocks: [Made; 2] = [Text(1), Block(0, vec![To(1)])];
     let lost = heap(&blocks, &Tables::default());
     assert_eq!(paths(&lost, 0).roots, 0);

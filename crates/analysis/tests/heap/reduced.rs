@@ -5,7 +5,7 @@ use bactrian_analysis::heap::{ReducedKind, reduced};
 use super::written::{Block, Int, Text, To, heap, modules};
 
 #[test]
-fn what_hangs_on_one_parent_is_one_set() {
+fn nodes_with_a_single_parent_are_merged() {
     // Main has a list of two cells with strings. List holds the second string too, and below it is a ring.
     let blocks = [
         Block(0, vec![To(1), To(2)]),

@@ -22,7 +22,7 @@ fn line(row: &RootRow) -> (String, u64, u64, u64, f64) {
 }
 
 #[test]
-fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
+fn shared_blocks_are_reachable_from_all_and_retained_by_none() {
     let (blocks, tables) = shared();
     let answer = roots(&heap(&blocks, &tables), &RootsShape { depth: 3, limit: 0 });
     assert_eq!(answer.unreached_blocks, 0);
@@ -41,7 +41,7 @@ fn shared_blocks_are_retained_by_all_and_dominated_by_none() {
 }
 
 #[test]
-fn what_roots_point_to_is_known_at_once() {
+fn first_roots_list_shallow_sizes() {
     let (blocks, tables) = shared();
     let all = first_roots(&heap(&blocks, &tables), 1);
     let [globals] = &all.rows[..] else { panic!("one kind") };
@@ -51,7 +51,7 @@ fn what_roots_point_to_is_known_at_once() {
 }
 
 #[test]
-fn what_is_not_told_is_counted() {
+fn omitted_rows_are_counted() {
     let (blocks, tables) = shared();
     let heap = heap(&blocks, &tables);
     let answer = roots(&heap, &RootsShape { depth: 2, limit: 1 });

@@ -8,7 +8,7 @@ use super::written::{
 };
 
 #[test]
-fn words_by_use_are_all_words() {
+fn words_by_use_sum_up_to_all_words() {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
     tables.spaces = vec![
         Space { kind: SpaceKind::Major, start: 0x1000, end: 0x1048 },
@@ -70,7 +70,7 @@ fn words_by_use_are_all_words() {
 }
 
 #[test]
-fn stacks_of_fibers_are_told_by_what_keeps_them() {
+fn fiber_stacks_are_summed_by_owner() {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
     let blocks = [Block(0, vec![To(1), To(2)]), Opaque(tag::CONTINUATION, 2), Text(9)];
     let opened = heap(&blocks, &tables);
@@ -110,7 +110,7 @@ fn an_empty_heap_has_a_summary() {
 }
 
 #[test]
-fn memory_that_no_process_has_is_a_number_all_the_same() {
+fn impossible_memory_statistics_do_not_overflow() {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
     tables.memory = Memory {
         resident_bytes: Some(1 << 63),

@@ -19,7 +19,7 @@ fn kinds(found: &[Suspect]) -> Vec<SuspectKind> {
 }
 
 #[test]
-fn small_heaps_have_no_faults() {
+fn small_heaps_have_no_findings() {
     assert_eq!(kinds(&suspects(&large(&[], &Tables::default()), None)), []);
     assert_eq!(kinds(&suspects(&large(&[Text(3)], &Tables::default()), None)), []);
     let one = large(&[Text(3)], &modules(&["Main"], &[(0, 0, 0)]));
@@ -47,7 +47,7 @@ fn made_since(seconds: u64) -> Heap {
 }
 
 #[test]
-fn what_is_old_and_still_grows_is_told_from_one_snapshot() {
+fn old_and_growing_blocks_are_found_in_one_snapshot() {
     let growing = made_since(8);
     let found = suspects(&growing, None);
     assert_eq!(kinds(&found), [SuspectKind::Owner]);
@@ -67,7 +67,7 @@ fn what_is_old_and_still_grows_is_told_from_one_snapshot() {
 }
 
 #[test]
-fn cycles_of_finalisers_come_first_however_small() {
+fn finaliser_cycles_of_any_size_come_first() {
     let blocks = [Closure(0, vec![To(1)]), Block(0, vec![Int(1)]), Text(1_000_000)];
     let mut tables = modules(&["Main"], &[(0, 0, 2)]);
     let (name, file) = (tables.names.add("Main.close"), tables.names.add("main.ml"));
@@ -82,7 +82,7 @@ fn cycles_of_finalisers_come_first_however_small() {
 }
 
 #[test]
-fn empty_containers_are_told_apart() {
+fn empty_containers_are_distinguished() {
     let blocks = [
         // A table without bindings, options with few values, an array of one repeated block, numbers that the
         // snapshot does not record.
@@ -111,7 +111,7 @@ fn empty_containers_are_told_apart() {
 }
 
 #[test]
-fn what_is_easily_overlooked_is_told() {
+fn stacks_ephemerons_and_outside_memory_are_reported() {
     let mut tables = modules(&["Main"], &[(0, 0, 2), (0, 1, 4)]);
     let thread = Thread {
         number: 0,
@@ -137,7 +137,7 @@ fn what_is_easily_overlooked_is_told() {
 }
 
 #[test]
-fn long_lists_are_chains_that_begin_somewhere() {
+fn long_lists_are_reported_with_their_start() {
     let count = 200_000;
     let cell = |n: u32| Block(0, vec![Int(1), if n + 1 < count { To(n + 1) } else { Int(0) }]);
     let blocks: Vec<_> = (0..count).map(cell).collect();
@@ -154,7 +154,7 @@ fn long_lists_are_chains_that_begin_somewhere() {
 }
 
 #[test]
-fn what_grows_in_every_snapshot_is_likely_a_leak() {
+fn growth_in_every_snapshot_is_a_likely_leak() {
     let heap = |second: u64, bytes: u64| {
         let tables = modules(&["Main"], &[(0, 0, 0)]);
         let info = Info { taken: second * 1_000_000, ..Info::default() };

@@ -42,7 +42,7 @@ fn rows(table: &ClassTable) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn classes_are_types() {
+fn classes_are_types_with_a_type_table() {
     let heap = open(&mut forest());
     let found = rows(&classes(&heap, ClassBy::Type));
     let expected = [("string list", 3), ("Main.tree", 2), ("string", 2)];
@@ -60,7 +60,7 @@ fn classes_are_types() {
 }
 
 #[test]
-fn fields_count_what_only_they_hold() {
+fn fields_count_what_they_alone_retain() {
     let heap = open(&mut forest());
     let class = heap.class_of()[3];
     let found = fields(&heap, &[class]);
@@ -74,7 +74,7 @@ fn fields_count_what_only_they_hold() {
 }
 
 #[test]
-fn lists_that_share_their_end_count_their_cells_once() {
+fn lists_with_a_shared_tail_count_its_cells_once() {
     let mut world = World::new();
     let of = world.list(world.int);
     let end = world.block(0, &[Int(3), Int(0)]);
@@ -92,7 +92,7 @@ fn lists_that_share_their_end_count_their_cells_once() {
 }
 
 #[test]
-fn a_ring_of_cells_ends() {
+fn counting_a_cyclic_list_ends() {
     let mut world = World::new();
     let of = world.list(world.int);
     let ring = world.block(0, &[Int(1), To(1)]);
@@ -104,7 +104,7 @@ fn a_ring_of_cells_ends() {
 }
 
 #[test]
-fn closures_go_by_function_and_have_types_besides() {
+fn closures_are_classified_by_function_and_also_have_types() {
     let mut world = World::new();
     let function = world.of(bactrian_types::Type::Arrow {
         label: "".into(),
@@ -121,7 +121,7 @@ fn closures_go_by_function_and_have_types_besides() {
 }
 
 #[test]
-fn where_a_type_was_allocated_and_what_is_from_there() {
+fn types_and_sites_narrow_each_other() {
     let mut world = World::new();
     let pair = world.record("Main.pair", &[("a", world.int), ("b", world.int)]);
     world.site(5, SiteKind::Record, (0, 2), pair, "");
@@ -160,7 +160,7 @@ fn told(path: &Path, world: &World) -> String {
 }
 
 #[test]
-fn what_is_kept_is_of_one_table() {
+fn index_belongs_to_one_type_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("forest.heap");
     let mut world = forest();

@@ -34,7 +34,7 @@ const fn text(bytes: u64) -> u64 {
 }
 
 #[test]
-fn what_two_hold_together_is_free_without_both() {
+fn memory_held_by_two_is_freed_without_both() {
     let heap = cache();
     let answer = asked(&heap, &["tag 0, 3 fields.1", "Log"]);
     // The log's cell alone, or with the session.
@@ -74,7 +74,7 @@ fn lines_and_finalisers_can_be_cut() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn unknown_references_are_reported() {
     let heap = cache();
     assert!(what_if(&heap, &[]).expect_err("nothing is named").to_string().contains("--cut"));
     assert!(why(&heap, "tag 0, 3 fields.7").contains("its fields that do: 0, 1, 2"));

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_told_apart_less_and_less() {
+    fn size_classes_get_coarser() {
         let (tables, columns) = (Tables::default(), Columns::default());
         let classifier = Classifier::new(&tables, &columns);
         let name = |tag, words| classifier.class(classifier.of_shape(tag, words)).name;
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn only_classes_with_blocks_have_numbers() {
+    fn only_classes_with_blocks_are_numbered() {
         let mut of = [7, 3, 7, 9];
         assert_eq!(renumber(&mut of, 12), [3, 7, 9]);
         assert_eq!(of, [1, 0, 1, 2]);

@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_above_itself() {
+    fn cyclic_parents_are_rejected() {
         assert!(is_forest(&[]));
         assert!(is_forest(&[NONE, 0, 1, 1, NONE]));
         assert!(is_forest(&[1, 2, 3, NONE]));

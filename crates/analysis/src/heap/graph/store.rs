@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_replaced_needs_no_other_room() {
+    fn replaced_index_does_not_count() {
         let (_folder, store) = store();
         put(&store, "a", 40).expect("room");
         put(&store, "b", 50).expect("room");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_of_an_index_is_announced() {
+    fn outcome_of_each_save_is_announced() {
         let (_folder, store) = store();
         let announced = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&announced);

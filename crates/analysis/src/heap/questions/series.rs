@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_words_or_places() {
+    fn orders_are_words_or_snapshot_numbers() {
         assert_eq!("growth".parse(), Ok(EvolutionOrder::Growth));
         assert_eq!("3".parse(), Ok(EvolutionOrder::At(2)));
         assert!("0".parse::<EvolutionOrder>().is_err());

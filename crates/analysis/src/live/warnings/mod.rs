@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sought_in_pieces_is_the_same() {
+    fn incremental_search_finds_the_same_warnings() {
         let mut database = live(300, |time| 20.0 + time * 0.2);
         for id in 10..1_000 {
             database.add(declare(id, Kind::Float, &format!("observer {id}")));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_outside_the_heap_is_told_by_its_use() {
+    fn growth_outside_the_heap_is_reported_by_category() {
         let database = growing_process(0.0);
         let warnings = find(&database, database.last());
         let grows = warnings.iter().find(|warning| warning.name == "growing outside the heap");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_found_under_the_saw_teeth_of_collections() {
+    fn leak_is_found_below_the_sawtooth_of_collections() {
         let leak = live(300, |time| 20.0 + time * 0.2 + (time % 7.0) * 3.0);
         let warnings = find(&leak, leak.last());
         assert_eq!(warnings.len(), 1);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn steady_growth_is_found_in_ten_seconds_if_collections_leave_it() {
+    fn steady_growth_that_survives_collections_is_found_in_ten_seconds() {
         let leak = collected(10, 2.0, |time| 20.0 + 2.0 * time + (time % 2.0));
         assert_eq!(found(&leak), ["rising live size"]);
         assert_eq!(find(&leak, 5 * SECOND), [], "there was not enough to see");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_flat_and_noisy_is_no_leak() {
+    fn flat_noise_is_no_leak() {
         let check = |what: &str, megabytes: &dyn Fn(f64) -> f64| {
             for seconds in [70, 150, 300, 600] {
                 assert_eq!(found(&live(seconds, megabytes)), [""; 0], "{what}, {seconds} s");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pattern_of_noise_is_no_leak() {
+    fn no_pattern_of_noise_is_a_leak() {
         let cries = (0..200).filter(|seed| {
             let shift = f64::from(*seed) * 1000.0;
             !found(&live(120, |time| 50.0 + 40.0 * noise(time + shift))).is_empty()
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn many_of_one_kind_are_said_in_few_lines() {
+    fn many_warnings_of_one_rule_are_summarised() {
         let mut database = program(Kind::Int, "0", 1, |_| Value::Failed("no".into()));
         for number in 2..=100 {
             database.add(declare(number, Kind::Int, &number.to_string()));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_said() {
+    fn losses_are_reported() {
         let mut database = live(10, |_| 1.0);
         database.add(Event::Dropped(Dropped { ticks: 3, lines: 0 }));
         assert_eq!(found(&database), ["dropped moments"]);
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_beside_the_heap_is_seen() {
+    fn memory_outside_the_heap_is_reported() {
         let database = |rss: f64| {
             let mut database = program(Kind::Gauge, names::HEAP, 10, |_| Value::Float(100e6));
             database.add(declare(2, Kind::Gauge, names::RSS));
