@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn one_snapshot_at_a_time_is_taken_and_comes_behind_the_others() {
+    fn one_snapshot_at_a_time_is_taken_and_appended() {
         let (shown, go_on) = shown();
         let before = shown.now();
         assert_eq!(shown.taking(), None);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_is_told_and_the_next_one_may_be_taken() {
+    fn failure_is_reported_and_another_can_be_taken() {
         let (shown, go_on) = shown();
         let gone: Step = Box::new(|_| Some(Err("there is no process 7".to_owned())));
         let panics: Step = Box::new(|_| -> Option<_> { panic!("a bug") });

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_asks_gets_what_was_published_last() {
+    fn last_published_text_is_served() {
         let metrics = Metrics::serve("127.0.0.1:0").expect("a port");
         // A silent client and a client that never finishes its request hold up nobody.
         let _silent = TcpStream::connect(metrics.address()).expect("connected");

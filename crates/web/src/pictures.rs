@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_the_page_are_told() {
+    fn errors_of_the_page_are_reported() {
         let nothing = serde_json::json!(null);
         let error = drawn("graphFile", &nothing, &nothing).expect_err("there is nothing to draw");
         assert!(error.starts_with("Error: ") && error.contains("app.js"), "{error}");

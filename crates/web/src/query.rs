@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_escaped_is_taken_back() {
+    fn url_escapes_are_decoded() {
         let query = Query::parse("in=Main.load&in=%2F%5EStdlib%2F&hide=a+b&recursion&odd=%zz%+1%");
         let pairs: Vec<_> = query.pairs().iter().map(|(name, value)| (&**name, &**value)).collect();
         let expected = [

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_everybody() {
+    fn base64_matches_the_standard() {
         for (bytes, text) in [
             ("", ""),
             ("f", "Zg=="),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_its_marks() {
+    fn page_has_its_placeholders() {
         let html = page::text("index.html");
         assert!(html.contains(SCRIPT) && html.contains(STYLE), "{html}");
         let (before, after) = page_around_answers();

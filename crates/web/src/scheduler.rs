@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_known_how_far_an_answer_has_come_as_long_as_somebody_waits_for_it() {
+    fn progress_is_listed_while_a_client_waits() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
         let runtime = runtime.expect("threads");
         let (scheduler, may_end) = (Scheduler::new(), Arc::new(AtomicBool::new(false)));

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_knows_the_token_and_means_us_is_answered() {
+    fn only_requests_with_token_and_our_host_are_admitted() {
         let address: SocketAddr = "127.0.0.1:4000".parse().expect("an address");
         let guard = Guard::new(address).expect("a guard");
         assert_eq!(guard.token().len(), 32);
