@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_answers_are_cut_and_say_so() {
+    fn long_answers_are_cut_with_a_note() {
         let rows: Vec<_> = (0..10_000).map(|row| json!({ "name": row, "none": null })).collect();
         let text =
             written(json!({ "rows": rows, "share": 0.123_456_789 }), &[], Some("bactrian x"));
