@@ -223,7 +223,7 @@ const ASKED: &[&str] = &[
 ];
 
 #[test]
-fn answers_are_those_of_the_commands_beside_them() {
+fn answers_equal_the_output_of_their_commands() {
     let [small, grown] = snapshots();
     let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
     let served = Served::new(&files);
@@ -247,7 +247,7 @@ fn answers_are_those_of_the_commands_beside_them() {
 }
 
 #[test]
-fn answers_of_live_numbers_are_parts_of_what_their_command_prints() {
+fn live_answers_are_parts_of_their_commands_output() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf"), recording()]);
     let state = served.live_state(1);
     let whole = printed(state["command"].as_str().expect("a command").trim_end_matches(" --json"));
@@ -271,7 +271,7 @@ fn answers_of_live_numbers_are_parts_of_what_their_command_prints() {
 }
 
 #[test]
-fn snapshots_of_one_process_come_in_the_order_of_their_time() {
+fn snapshots_of_one_process_are_sorted_by_time() {
     let [small, grown] = snapshots();
     let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
     let expected = [name(&small), "leaky_cache_v2.ctf".to_owned(), name(&grown)];
@@ -365,7 +365,7 @@ fn same_for_assistants(told: &Value, whole: &Value) -> bool {
 }
 
 #[test]
-fn assistants_are_told_the_same() {
+fn assistants_get_the_same_answers() {
     let [small, grown] = snapshots();
     let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
     let served = Served::new(&files);
@@ -422,7 +422,7 @@ mod consumers {
     /// The reference client of the protocol, from PyPI.
     #[test]
     #[ignore = "needs the client of PyPI: cargo xtask test --all"]
-    fn a_client_of_others_is_told_the_same() {
+    fn third_party_client_gets_the_same_answers() {
         let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask test --all sets it");
         let [small, grown] = snapshots();
         let files = [fixture("leaky_cache_v2.ctf"), fixture("every_word_v2.ctf"), small, grown];
@@ -492,7 +492,7 @@ fn carried(report: &str) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn reports_have_the_same() {
+fn reports_contain_the_same_answers() {
     let [small, grown] = snapshots();
     let traces = ["leaky_cache_v2.ctf", "every_word_v2.ctf"].map(fixture);
     let files: Vec<_> = traces.into_iter().chain([small, grown, recording()]).collect();
@@ -522,7 +522,7 @@ fn reports_have_the_same() {
 }
 
 #[test]
-fn reports_have_sources_unless_they_must_not() {
+fn reports_contain_sources_unless_disabled() {
     let folder = bactrian_fixtures::own_folder("reported_sources");
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
     for (from, name) in [
@@ -577,7 +577,7 @@ fn tables_are_sorted_and_searched_before_they_are_cut() {
 }
 
 #[test]
-fn answers_have_a_bound() {
+fn answers_are_limited_in_size() {
     let [small, _] = snapshots();
     let served = Served::new(&[small]);
     let size = |question: &str| served.answer(question).to_string().len();
@@ -593,7 +593,7 @@ fn answers_have_a_bound() {
 
 /// A trace with many functions, so that questions about it take a while.
 #[test]
-fn aborted_questions_end() {
+fn aborted_questions_are_cancelled() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
     let threads = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", served.child.id()));
@@ -627,7 +627,7 @@ fn numbers(answer: &Value, name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn flame_graphs_have_what_trees_have() {
+fn flame_graphs_agree_with_call_trees() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
     for metric in ["allocated", "live", "peak", "objects"] {
         let flame = served.answer(&format!("trace/flame?file=0&metric={metric}&min-share=0"));
@@ -673,7 +673,7 @@ fn both_sides_of_a_function_are_shown() {
 }
 
 #[test]
-fn two_heaps_are_laid_over_each_other() {
+fn differential_flame_graph_compares_two_heaps() {
     let served = Served::new(&snapshots());
     let flame = |files: &str| served.answer(&format!("heap/diff-flame?{files}"))["result"].clone();
     let grown = flame("files=0&files=1");
@@ -708,7 +708,7 @@ fn two_heaps_are_laid_over_each_other() {
 }
 
 #[test]
-fn paths_names_and_sources_are_told() {
+fn paths_names_and_sources_are_answered() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
     let paths = served.answer("trace/paths?file=0&number=3");
     let rows = paths["result"]["rows"].as_array().expect("rows");
@@ -728,7 +728,7 @@ fn paths_names_and_sources_are_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_question_is_said() {
+fn invalid_questions_get_an_error() {
     let served = Served::new(&[fixture("leaky_cache_v2.ctf")]);
     for (question, said) in [
         ("trace/top?file=3", "there is no file 3"),

@@ -88,7 +88,7 @@ fn commands_print_what_the_golden_files_hold() {
 }
 
 #[test]
-fn damage_is_told_and_strict_makes_it_an_error() {
+fn damage_is_reported_and_an_error_with_strict() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cut = damaged(folder.path(), "cut.ctf", |bytes| bytes.truncate(30_000));
     let path = cut.to_str().expect("UTF-8");
@@ -109,7 +109,7 @@ fn damage_is_told_and_strict_makes_it_an_error() {
 }
 
 #[test]
-fn a_pipe_is_as_good_as_a_file() {
+fn pipe_works_like_a_file() {
     let bytes = std::fs::read(fixtures().join("leaky_cache_v2.ctf")).expect("a fixture");
     for command in ["info", "top", "timeline"] {
         let mut child = bactrian(&[command, "-", "--json"])
@@ -125,7 +125,7 @@ fn a_pipe_is_as_good_as_a_file() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_output_pipe_is_no_error() {
     let mut child = bactrian(&["dump", "leaky_cache_v2.ctf"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -137,7 +137,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_finding_is_told_even_if_nobody_reads() {
+fn finding_sets_the_status_even_if_output_is_closed() {
     for args in [
         &["check", "leaky_cache_v2.ctf", "--max-live", "1"][..],
         &["diff", "leaky_cache_v2.ctf", "bytecode_v2.ctf", "-n", "0"],
@@ -160,7 +160,7 @@ fn a_check_does_not_pass_what_it_cannot_see() {
 }
 
 #[test]
-fn filters_that_leave_nothing_are_told() {
+fn filters_that_admit_nothing_cause_a_warning() {
     for command in ["top", "tree", "timeline", "lifetimes"] {
         let output = run(&[command, "leaky_cache_v2.ctf", "--in", "Typo.here"]);
         assert!(output.status.success(), "{command}");
@@ -218,7 +218,7 @@ fn convert_without_options_gives_the_same_bytes() {
 }
 
 #[test]
-fn convert_mends_what_is_damaged() {
+fn convert_repairs_damaged_traces() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cut = damaged(folder.path(), "cut.ctf", |bytes| bytes.truncate(30_000));
     let mended = folder.path().join("mended.ctf");
@@ -242,7 +242,7 @@ fn a_strict_convert_leaves_nothing_behind() {
 }
 
 #[test]
-fn convert_changes_what_it_is_told_to() {
+fn convert_applies_its_options() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let convert = |options: &[&str]| {
         let out = folder.path().join("out.ctf");
@@ -280,7 +280,7 @@ fn files_are_private_and_whole() {
 }
 
 #[test]
-fn names_cannot_drive_the_terminal() {
+fn names_cannot_control_the_terminal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let hostile = damaged(folder.path(), "hostile.ctf", |bytes| {
         // The program's name, with the same length, containing an escape sequence.

@@ -204,7 +204,7 @@ fn the_first_answer_names_the_culprit() {
 }
 
 #[test]
-fn what_came_in_one_round_and_stayed_is_told_by_three_snapshots() {
+fn three_snapshots_find_what_came_in_one_round_and_stayed() {
     for compiler in BOTH {
         let program = built("rounds", "", compiler);
         let folder = bactrian_fixtures::own_folder("rounds");

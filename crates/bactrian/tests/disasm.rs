@@ -202,7 +202,7 @@ fn the_whole_listing_has_every_instruction_once() {
 }
 
 #[test]
-fn words_are_those_of_the_trace_with_or_without_headers() {
+fn words_match_the_trace_with_and_without_headers() {
     for (words, cons, all) in [("without-header", 1000.0, 2280.0), ("with-header", 1500.0, 3341.0)]
     {
         let line = format!("./queens.byte --profile queens.ctf --words {words} --json");
@@ -225,7 +225,7 @@ fn words_are_those_of_the_trace_with_or_without_headers() {
 }
 
 #[test]
-fn sources_are_found_where_one_says() {
+fn sources_are_found_in_the_given_directories() {
     let listing = |line: &str| text(&disasm(line).stdout);
     // Neither in the current directory, nor beside the program, nor where the compiler ran.
     let moved = folder().join("moved");

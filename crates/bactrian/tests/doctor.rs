@@ -164,7 +164,7 @@ fn programs_of_debian_can_be_recorded() {
 }
 
 #[test]
-fn ocaml5_is_told_from_ocaml4() {
+fn ocaml5_is_distinguished_from_ocaml4() {
     // Its own runtime may not be where its compiler says.
     let for_runtime = format!("-use-runtime {}", runtime_of(Compiler::OCaml5).display());
     for (name, tool, options) in [
@@ -254,7 +254,7 @@ fn record_refuses_with_the_same_words() {
 }
 
 #[test]
-fn a_program_that_gives_rights_is_refused_to_those_who_lack_them() {
+fn privileged_program_is_refused_to_users_without_its_privileges() {
     let path = folder().join("setuid");
     fs::copy(folder().join("native"), &path).expect("room");
     let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
@@ -296,7 +296,7 @@ fn end(mut child: std::process::Child) {
 }
 
 #[test]
-fn a_process_is_known_by_its_number() {
+fn process_is_examined_by_its_id() {
     let (child, pid) = waiting(&mut Command::new(folder().join("native")));
     let said = result(&pid.to_string());
     assert_eq!(said["process"]["pid"], pid);
@@ -325,7 +325,7 @@ fn a_process_is_known_by_its_number() {
 }
 
 #[test]
-fn what_has_no_names_gets_the_right_advice() {
+fn programs_without_symbols_get_the_right_advice() {
     let elsewhere = tempfile::tempdir().expect("a folder");
     for subject in ["./static_stripped", "./hidden_stripped"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
@@ -374,14 +374,14 @@ fn a_large_executable_is_recorded_without_reading_it() {
 }
 
 #[test]
-fn our_own_process_is_no_ocaml() {
+fn our_own_process_is_not_an_ocaml_program() {
     let said = result(&std::process::id().to_string());
     assert_eq!(said["program"]["ocaml"], Value::Null);
     assert_eq!(said["record"]["works"], "no");
 }
 
 #[test]
-fn a_number_is_a_file_if_there_is_one() {
+fn number_names_a_file_if_it_exists() {
     // Larger than any process id.
     let name = "4194306";
     fs::copy(folder().join("native"), folder().join(name)).expect("room");

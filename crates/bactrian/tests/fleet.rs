@@ -101,7 +101,7 @@ mod consumers {
 
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
-    fn what_is_wrong_is_found_and_nothing_else() {
+    fn planted_faults_are_found_and_nothing_else() {
         let made = made("fleet_duckdb");
         let answers = made.asked(answers_of_duckdb);
         let rows = |name: &str| {
@@ -128,7 +128,7 @@ mod spark {
 
     #[test]
     #[ignore = "needs Spark: cargo xtask query"]
-    fn spark_says_what_duckdb_says() {
+    fn spark_agrees_with_duckdb() {
         let made = made("fleet_spark");
         let answers = made.asked(answers_of_spark).into_iter().zip(made.asked(answers_of_duckdb));
         for (question, (told, expected)) in QUESTIONS.iter().zip(answers) {
@@ -146,7 +146,7 @@ mod queries {
 
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn the_engine_says_what_duckdb_says() {
+    fn engine_agrees_with_duckdb() {
         let made = made("fleet_engine");
         let check = |store: &str| {
             let told = said(&bactrian(&["fleet", store, "--json"]));
@@ -211,7 +211,7 @@ mod queries {
 
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn the_first_screen_has_what_is_wrong() {
+    fn first_screen_shows_the_planted_faults() {
         let made = made("fleet_screen");
         let screen = said(&bactrian(&["fleet", &made.store]));
         let findings: Vec<&str> = screen.lines().filter(|line| line.starts_with("- ")).collect();
@@ -267,7 +267,7 @@ mod stores {
 
     #[test]
     #[ignore = "needs Garage: cargo xtask query"]
-    fn a_distributed_store_may_lose_nodes_and_nothing_is_lost_or_told_twice() {
+    fn distributed_store_may_lose_nodes_without_loss_or_duplicates() {
         let folder = bactrian_fixtures::own_folder("fleet_garage");
         let mut garage = Garage::start(&folder.join("garage"));
         let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures");

@@ -237,7 +237,7 @@ fn commands_print_what_the_golden_files_hold() {
 
 /// Every verb takes its argument for a snapshot, and gives the same error if it is not one.
 #[test]
-fn what_is_no_snapshot_is_refused_in_the_same_words_by_all_verbs() {
+fn all_verbs_refuse_other_files_with_the_same_error() {
     let verbs = [
         ("blocks", " string"),
         ("collections", ""),
@@ -283,7 +283,7 @@ fn what_is_no_snapshot_is_refused_in_the_same_words_by_all_verbs() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_contains_the_same_facts() {
     let json = |line: &str| -> Value { serde_json::from_slice(&run(line).stdout).expect("JSON") };
     let info = json("info --full --json small.heap");
     assert_eq!(info["command"], "info");
@@ -308,7 +308,7 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn members_of_a_row_are_told_or_why_there_are_none() {
+fn members_of_a_row_are_listed_or_refused_with_a_reason() {
     let output = run("heap paths --no-index small.heap string --members @130 -n 2");
     let told = text(&output.stdout);
     assert!(output.status.success() && told.contains("One row stands for 4 blocks"), "{output:?}");
@@ -322,7 +322,7 @@ fn members_of_a_row_are_told_or_why_there_are_none() {
 }
 
 #[test]
-fn a_snapshot_comes_through_a_pipe_too() {
+fn snapshot_can_be_read_from_a_pipe() {
     let file = fs::File::open(folder().join("small.heap")).expect("it is there");
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     let output = command.args(["check", "-"]).stdin(file).output().expect("bactrian starts");
@@ -402,7 +402,7 @@ fn no_index_is_kept_where_none_is_wanted_or_possible() {
 }
 
 #[test]
-fn processes_share_the_directory_within_its_bound() {
+fn processes_share_the_index_directory_within_its_limit() {
     let cache = tempfile::tempdir().expect("room");
     let files = ["small.heap", "grown.heap", "people.heap", "empty.heap"];
     let ask = |file: &str, limit: &str| {
@@ -434,7 +434,7 @@ fn processes_share_the_directory_within_its_bound() {
 }
 
 #[test]
-fn help_tells_of_indexes() {
+fn help_mentions_indexes() {
     for line in ["heap roots --help", "heap evolution --help", "view --help", "report --help"] {
         let output = run(line);
         let said = text(&output.stdout);

@@ -107,7 +107,7 @@ fn shipped(name: &str) -> String {
 }
 
 #[test]
-fn what_is_shipped_is_not_shipped_again_and_what_cannot_be_is_told() {
+fn profiles_are_shipped_once_and_failures_reported() {
     let store = shipped("tables_ship");
     let trace = fixture("leaky_cache_v2.ctf");
     let trace = trace.to_str().expect("a text");
@@ -210,7 +210,7 @@ mod consumers {
     /// Of a program with known types.
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
-    fn types_are_those_of_the_commands() {
+    fn tables_have_the_types_of_the_commands() {
         let folder = bactrian_fixtures::own_folder("tables_types");
         let text = |name: &str| folder.join(name).to_str().expect("a text").to_owned();
         let source = bactrian_fixtures::repository().join("programs/leaky_cache.ml");
@@ -249,7 +249,7 @@ mod consumers {
 
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
-    fn numbers_are_those_of_the_commands() {
+    fn tables_have_the_numbers_of_the_commands() {
         let Exported { heap, trace, recording, folder } = exported("tables_numbers");
         let queries = [
             "select count(*), sum(words) * 8, count(*) filter (where not reachable) from blocks",
@@ -331,7 +331,7 @@ mod queries {
 
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn answers_are_those_of_duckdb() {
+    fn engine_answers_equal_those_of_duckdb() {
         let Exported { heap, trace, recording, folder } = exported("queries_cookbook");
         // The order of ties is up to the engine: complete answers are compared.
         let whole = |query: &String| match query.rsplit_once(" limit ") {
@@ -351,7 +351,7 @@ mod queries {
 
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn functions_know_the_graph() {
+    fn graph_functions_agree_with_the_tables() {
         let Exported { heap, .. } = exported("queries_functions");
         let number = |query: &str| rows(&[&heap, query])[0][0].as_i64().expect("a number");
         let id =
@@ -378,7 +378,7 @@ mod queries {
 
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn several_files_are_told_apart() {
+    fn several_files_are_distinguished() {
         let Exported { heap, folder, .. } = exported("queries_files");
         let other = Path::new(&folder).with_file_name("other.heap");
         std::fs::copy(&heap, &other).expect("room");
@@ -402,7 +402,7 @@ mod queries {
 
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn what_is_wrong_is_shown_in_the_query() {
+    fn errors_point_into_the_query() {
         let Exported { heap, trace, folder, .. } = exported("queries_mistakes");
         for (query, expected) in [
             ("select tpe from blocks", "\n  select tpe from blocks\n         ^"),
@@ -465,7 +465,7 @@ mod queries {
     }
 
     #[test]
-    fn without_the_engine_it_is_said_how_to_get_it() {
+    fn missing_engine_error_says_how_to_get_it() {
         let folder = bactrian_fixtures::own_folder("queries_without");
         let alone = folder.join("bactrian");
         std::fs::copy(env!("CARGO_BIN_EXE_bactrian"), &alone).expect("room");

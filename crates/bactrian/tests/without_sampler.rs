@@ -94,7 +94,7 @@ fn check_heap(folder: &Path, file: &str) -> u64 {
 }
 
 #[test]
-fn a_trace_is_refused_and_what_works_is_named() {
+fn trace_is_refused_with_what_works_instead() {
     let Some(flow) = flow() else { return };
     let folder = TempDir::new().expect("a folder");
     let path = flow.display().to_string();

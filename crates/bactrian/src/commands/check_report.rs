@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_stand_at_the_allocating_line() {
+    fn annotations_point_to_the_allocating_line() {
         let text = github(&checks());
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "::notice title=memory passed::allocated is 1 MB: below <2 MB>");

@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_as_people_write_them() {
+    fn moments_are_parsed() {
         let all = moments("major=3,every=10s,signal=USR1,exit,peak=25%,call").expect("moments");
         let expected = When {
             major: Some(3),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn only_numbered_files_are_of_a_prefix() {
+    fn only_numbered_files_belong_to_a_prefix() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = ["x.1.heap", "x.23.heap", "x.heap", "x.1.2.heap", "x.a.heap", "y.1.heap"];
         for name in names {

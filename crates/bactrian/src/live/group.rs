@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_of_children_are_chosen() {
+    fn descendants_are_selected() {
         let found = |pid, parent, name: &str| Found {
             pid,
             parent,

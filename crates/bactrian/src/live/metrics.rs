@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_in_base_units_under_sound_names() {
+    fn metrics_have_base_units_and_valid_names() {
         let text = text(&database(), true);
         for line in [
             "bactrian_count_total{observer=\"p\",_1_key=\"v\"} 7",
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_alive_is_told_and_each_once() {
+    fn only_live_data_is_exported_without_duplicates() {
         let mut database = database();
         let declare = |database: &mut Database, id: u32, labels: &[(&str, &str)]| {
             let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into()));
@@ -464,7 +464,7 @@ mod tests {
 
     /// Checks with Prometheus's own tool.
     #[test]
-    fn promtool_has_nothing_to_say() {
+    fn promtool_accepts_the_metrics() {
         check(&text(&database(), true));
         let (one, other) = (database(), database());
         let several = text_of_several([(&one, true), (&other, false)].into_iter());

@@ -53,13 +53,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_shows_where_nothing_is_before() {
+    fn background_shows_where_the_foreground_is_empty() {
         let rows = chart(&[0.0, 12.0], Some(&[12.0, 12.0]), |_| String::new());
         assert!(rows.iter().all(|row| row == " │░█"));
     }
 
     #[test]
-    fn nothing_is_drawn_flat() {
+    fn zero_values_are_drawn_empty() {
         assert!(chart(&[0.0; 3], None, |_| String::new()).iter().all(|row| row == " │   "));
     }
 }

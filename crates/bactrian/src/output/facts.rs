@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         assert_eq!(show_date(0.0), "1970-01-01 00:00:00 UTC");
         assert_eq!(show_date(951_782_399.0), "2000-02-28 23:59:59 UTC");
         assert_eq!(show_date(951_868_800.0), "2000-03-01 00:00:00 UTC");

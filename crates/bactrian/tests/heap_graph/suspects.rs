@@ -5,7 +5,7 @@ use bactrian_fixtures::BOTH;
 use crate::{Snapshot, ask};
 
 #[test]
-fn the_cycle_of_finalisers_is_the_first_suspect() {
+fn finaliser_cycle_is_the_first_suspect() {
     for compiler in BOTH {
         let snapshot = Snapshot::of("heap_finaliser_leak", compiler, &["--no-trace"]);
         let found = snapshot.json("suspects", &[]);

@@ -17,7 +17,7 @@ fn refused(arguments: &[&str], status: i32) -> String {
 }
 
 #[test]
-fn what_is_no_target_is_told_what_could_be_one() {
+fn invalid_target_error_lists_possible_targets() {
     assert!(refused(&["./nothing-there"], 2).contains("bactrian live -- ./nothing-there"));
     assert!(refused(&["4194304"], 3).contains("there is no process 4194304"));
     assert!(refused(&["--for", "5 parsecs", "1"], 2).contains("no unit of time"));
@@ -67,7 +67,7 @@ fn files_that_are_no_recordings_are_refused_and_cut_ones_shown() {
 }
 
 #[test]
-fn what_speaks_something_else_is_not_waited_for() {
+fn server_of_another_protocol_is_refused_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     thread::spawn(move || {
@@ -79,7 +79,7 @@ fn what_speaks_something_else_is_not_waited_for() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_so() {
+fn refused_client_gets_the_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     let mut refusal = Vec::new();

@@ -32,7 +32,7 @@ let () =
 "#;
 
 #[test]
-fn a_program_linked_with_the_real_library_is_shown() {
+fn program_linked_with_the_original_ocamlviz_is_shown() {
     let arguments = "ocamlopt -thread -package ocamlviz -linkpkg viz.ml -o viz";
     let recipe = Recipe::new("ocamlviz").file("viz.ml", PROGRAM).step("ocamlfind", arguments);
     let program = recipe.build().join("viz");

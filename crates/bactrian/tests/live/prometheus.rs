@@ -49,7 +49,7 @@ pub fn get(address: &str, path: &str) -> Option<String> {
 }
 
 #[test]
-fn whoever_asks_gets_the_same_numbers() {
+fn metrics_are_served_over_http() {
     let served = Served::start();
     let text = until("the heap's size", || {
         get(&served.address, "/metrics").filter(|it| it.contains("\nbactrian_runtime_heap_bytes "))
@@ -66,7 +66,7 @@ fn whoever_asks_gets_the_same_numbers() {
 
 /// The real Prometheus, with ten programs, or a hundred in the whole table.
 #[test]
-fn prometheus_reads_all_programs_and_sees_those_that_end() {
+fn prometheus_reads_all_programs_and_notices_exits() {
     let count = if whole_table() { 100 } else { 10 };
     let mut served: Vec<_> = (0..count).map(|_| Served::start()).collect();
     let folder = tempfile::tempdir().expect("a folder");

@@ -95,7 +95,7 @@ fn children_that_start_later_are_seen() {
 }
 
 #[test]
-fn numbers_of_all_are_served_and_say_whose_they_are() {
+fn metrics_of_all_programs_are_served_with_labels() {
     let path = program("forks", BOTH[0], Variant::Plain);
     let mut command = live(["--children", "--json", "--metrics", "127.0.0.1:0", "--"]);
     command.arg(&path).args(["3", "120"]).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -119,7 +119,7 @@ fn numbers_of_all_are_served_and_say_whose_they_are() {
 
 /// Six Flow servers, each with a monitor, a server and workers.
 #[test]
-fn the_processes_of_flow_are_seen_at_once() {
+fn all_processes_of_flow_are_observed_at_once() {
     let Some(flow) = flow().filter(|_| whole_table()) else { return };
     let folders: Vec<_> = (0..6).map(|_| tempfile::tempdir().expect("a folder")).collect();
     for folder in &folders {

@@ -8,7 +8,7 @@ use bactrian_fixtures::{BOTH, Compiler, Variant, program};
 use crate::run::{Running, live, result, value};
 
 #[test]
-fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
+fn observed_program_prints_and_exits_as_if_alone() {
     for compiler in BOTH {
         let path = program("leaky_cache", compiler, Variant::Plain);
         // Long enough to be examined on a busy machine.
@@ -39,7 +39,7 @@ fn a_program_that_is_watched_says_and_ends_as_it_would_alone() {
 
 /// Longer than any clock will run.
 #[test]
-fn a_program_may_be_watched_for_any_time() {
+fn program_may_be_observed_for_any_duration() {
     let path = program("leaky_cache", Compiler::OCaml4, Variant::Plain);
     let mut command = live(["--json", "--for", "9223372036854775807s", "--"]);
     let watched = command.arg(&path).arg("20000").output().expect("it runs");
@@ -48,7 +48,7 @@ fn a_program_may_be_watched_for_any_time() {
 }
 
 #[test]
-fn where_a_program_allocates_and_what_is_alive_of_it_is_told_from_samples() {
+fn sites_and_live_sizes_are_estimated_from_samples() {
     for compiler in BOTH {
         let path = program("leaky_cache", compiler, Variant::Plain);
         let mut command = live(["--json", "--rate", "1e-3", "--every", "50ms", "--"]);
@@ -85,7 +85,7 @@ fn pauses_are_measured() {
 }
 
 #[test]
-fn how_a_program_ends_is_how_live_ends() {
+fn live_exits_with_the_programs_status() {
     for compiler in BOTH {
         let path = program("exits", compiler, Variant::Plain);
         for way in ["exit", "kill", "uncaught"] {
@@ -97,7 +97,7 @@ fn how_a_program_ends_is_how_live_ends() {
 }
 
 #[test]
-fn a_process_that_runs_is_watched_recorded_and_played_again() {
+fn running_process_is_observed_recorded_and_replayed() {
     for compiler in BOTH {
         let path = program("steady", compiler, Variant::Plain);
         let child = Command::new(&path)

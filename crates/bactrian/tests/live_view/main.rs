@@ -121,7 +121,7 @@ fn recording(folder: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_recording_is_looked_at_from_all_sides() {
+fn recording_can_be_viewed_in_every_view() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut session = Session::of(&recording(folder.path()), &[]);
     session.until("overview", |screen| screen.contains("6 warnings") && screen.contains("02:00.0"));
@@ -176,7 +176,7 @@ fn a_recording_is_looked_at_from_all_sides() {
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back() {
+fn signal_restores_the_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let session = Session::of(&recording(folder.path()), &[("LANG", "C"), ("NO_COLOR", "1")]);
     session.until_seen("6 warnings");
@@ -188,7 +188,7 @@ fn a_signal_gives_the_terminal_back() {
 }
 
 #[test]
-fn control_c_leaves() {
+fn control_c_quits() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut session = Session::of(&recording(folder.path()), &[]);
     session.until_seen("6 warnings");
@@ -197,7 +197,7 @@ fn control_c_leaves() {
 }
 
 #[test]
-fn who_hangs_up_leaves_no_process_behind() {
+fn hangup_leaves_no_process_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let pair = native_pty_system().openpty(size(24, 80)).expect("a terminal");
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_bactrian"));

@@ -104,7 +104,7 @@ fn estimates_of_ocaml5_are_within_their_intervals() {
 }
 
 #[test]
-fn allocations_of_c_code_keep_their_place_however_many_wait() {
+fn pending_allocations_of_c_code_keep_their_site() {
     for compiler in BOTH {
         let place = Place::new();
         let trace = place.trace("trace.ctf");
@@ -131,7 +131,7 @@ fn peak(run: &Run, place: &Place) -> i64 {
 }
 
 #[test]
-fn little_is_kept_of_what_is_not_recorded() {
+fn recording_off_needs_little_memory() {
     for compiler in BOTH {
         let place = Place::new();
         let trace = place.trace("trace.ctf");

@@ -269,7 +269,7 @@ fn words(trace: &Path, is_it: impl Fn(&Site) -> bool) -> (f64, usize) {
 }
 
 #[test]
-fn eight_queens_allocate_in_two_places() {
+fn eight_queens_allocate_at_two_sites() {
     for compiler in BOTH {
         let native = Run::new(program("queens_lists", compiler, Variant::Plain), &[]);
         let bytecode = [Form::Executable, Form::Argument, Form::Custom]
@@ -430,12 +430,12 @@ fn check_all_walks(compiler: Compiler) {
 }
 
 #[test]
-fn walked_stacks_are_those_of_the_runtime_of_ocaml_4() {
+fn walked_stacks_equal_those_of_the_ocaml_4_runtime() {
     check_all_walks(Compiler::OCaml4);
 }
 
 #[test]
-fn walked_stacks_are_those_of_the_runtime_of_ocaml_5() {
+fn walked_stacks_equal_those_of_the_ocaml_5_runtime() {
     check_all_walks(Compiler::OCaml5);
     check_walks("effects", Compiler::OCaml5, &[Form::Executable], "400");
 }

@@ -532,12 +532,12 @@ fn check_cells(
 }
 
 #[test]
-fn output_and_status_stay_under_filters_of_system_calls() {
+fn output_and_status_stay_under_seccomp_filters() {
     check(FILTERS, Observation::QUICK_UNDER_FILTERS);
 }
 
 #[test]
-fn output_and_status_stay_in_other_surroundings() {
+fn output_and_status_stay_in_unusual_environments() {
     check(SURROUNDINGS, Observation::QUICK);
 }
 

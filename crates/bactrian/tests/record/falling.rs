@@ -20,7 +20,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn estimates_stay_true_as_the_rate_falls() {
+fn estimates_stay_correct_as_the_rate_falls() {
     for compiler in BOTH {
         for variant in [Variant::Plain, Variant::Stripped, Variant::Bytecode] {
             let what = format!("{compiler:?} {variant:?}");
@@ -77,7 +77,7 @@ fn is_true(answer: &Value, measure: &str, what: &str) {
 }
 
 #[test]
-fn domains_fall_together() {
+fn rate_falls_in_all_domains_together() {
     let run = Run::new(program("falling_domains", Compiler::OCaml5, Variant::Plain), &[]);
     let place = Place::new();
     let trace = place.trace("trace.ctf");
@@ -92,7 +92,7 @@ fn domains_fall_together() {
 }
 
 #[test]
-fn a_rate_that_is_asked_for_stays() {
+fn requested_rate_is_constant() {
     let run = Run::new(program("falling", BOTH[0], Variant::Plain), &[]);
     let place = Place::new();
     let trace = place.trace("trace.ctf");
@@ -104,7 +104,7 @@ fn a_rate_that_is_asked_for_stays() {
 }
 
 #[test]
-fn children_go_on_at_the_rate_that_their_parent_has_come_to() {
+fn children_continue_at_their_parents_current_rate() {
     for compiler in BOTH {
         let run = Run::new(program("falling_fork", compiler, Variant::Plain), &[]);
         let place = Place::new();

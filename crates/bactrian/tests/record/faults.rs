@@ -107,7 +107,7 @@ fn with_mounts(place: &Place, script: &str, command: &Run) -> Option<Seen> {
 }
 
 #[test]
-fn a_full_disk_costs_the_trace_not_the_program() {
+fn full_disk_harms_the_trace_not_the_program() {
     for compiler in BOTH {
         // Sizes at which the disk is full at the start of the trace, in the middle, and near the end.
         for kilobytes in [8, 64, 600] {
@@ -171,7 +171,7 @@ fn without_proc_streams_stay_open_and_ignored_signals_ignored() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_costs_the_trace_not_the_program() {
+fn file_size_limit_harms_the_trace_not_the_program() {
     // The agent is larger than the limit; it is installed before, in the home directory of these runs.
     let put_down = Run::new(env!("CARGO_BIN_EXE_bactrian"), &["agent", "--path"]);
     assert_eq!(Place::new().run(&put_down).end, "exit status 0");
@@ -265,7 +265,7 @@ pub fn agent() -> String {
 }
 
 #[test]
-fn an_agent_that_is_there_already_does_no_harm() {
+fn preloaded_agent_does_no_harm() {
     for compiler in BOTH {
         let place = Place::new();
         let executable = program("exceptions", compiler, Variant::Plain);
@@ -361,7 +361,7 @@ fn a_process_may_end_while_it_waits_for_its_keeper() {
 }
 
 #[test]
-fn threads_that_wait_have_written_what_they_allocated() {
+fn blocked_threads_have_written_their_allocations() {
     for compiler in BOTH {
         let executable = program("wait_after_work", compiler, Variant::Plain);
         for arguments in [&[][..], &["joined"]] {

@@ -49,7 +49,7 @@ fn with_recording() -> TempDir {
 }
 
 #[test]
-fn limit_of_file_sizes_leaves_the_status_to_the_program() {
+fn record_under_file_size_limit_keeps_the_programs_status() {
     let folder = with_recording();
     let types = folder.path().join("run.types");
     let size = fs::metadata(&types).expect("there are types").len();
@@ -68,7 +68,7 @@ fn limit_of_file_sizes_leaves_the_status_to_the_program() {
 }
 
 #[test]
-fn live_under_a_limit_of_file_sizes_leaves_the_program_alone() {
+fn live_under_file_size_limit_does_not_harm_the_program() {
     let folder = tempfile::tempdir().expect("room");
     // The agent is larger than the limit; it is installed before.
     assert!(bactrian(folder.path(), "", &["agent", "--path"]).status.success());
@@ -82,7 +82,7 @@ fn live_under_a_limit_of_file_sizes_leaves_the_program_alone() {
 }
 
 #[test]
-fn live_that_cannot_write_ends_as_the_program_does() {
+fn live_that_cannot_write_keeps_the_programs_status() {
     let folder = tempfile::tempdir().expect("room");
     let executable = program("exits", Compiler::OCaml4, Variant::Plain);
     let executable = executable.to_str().expect("UTF-8");
@@ -123,7 +123,7 @@ fn damaged_table_of_types_is_ignored_with_a_warning() {
 }
 
 #[test]
-fn damaged_table_in_the_cache_is_made_anew() {
+fn damaged_table_in_the_cache_is_rebuilt() {
     let folder = with_recording();
     fs::remove_file(folder.path().join("run.types")).expect("it is ours");
     let tables = folder.path().join(".cache/bactrian/types");

@@ -6,7 +6,7 @@ use crate::runs::{Place, Run, difference};
 use crate::traces::{in_folder, info, is_clean, sites};
 
 #[test]
-fn what_nothing_holds_at_the_end_is_counted_as_collected() {
+fn unreachable_blocks_at_exit_count_as_collected() {
     for compiler in BOTH {
         let executable = program("dead_at_end", compiler, Variant::Plain);
         let run = Run::new(&executable, &[]);
@@ -40,7 +40,7 @@ fn what_nothing_holds_at_the_end_is_counted_as_collected() {
 }
 
 #[test]
-fn of_a_program_that_is_killed_it_is_said_that_it_was_of_no_use() {
+fn final_gc_of_a_killed_program_is_reported_as_useless() {
     let executable = program("killed", BOTH[0], Variant::Plain);
     let place = Place::new();
     let trace = place.trace("trace.ctf");

@@ -18,7 +18,7 @@ fn arrays(trace: &Path) -> f64 {
 }
 
 #[test]
-fn a_program_that_is_killed_loses_no_sample() {
+fn killed_program_loses_no_sample() {
     for compiler in BOTH {
         let executable = program("killed", compiler, Variant::Plain);
         // Within the first packet, and after several.

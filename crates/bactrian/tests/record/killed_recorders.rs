@@ -142,7 +142,7 @@ fn program_and_snapshots_survive_the_kill_of_their_recorder() {
 }
 
 #[test]
-fn what_killed_recorders_leave_is_removed_by_the_next_one() {
+fn leftovers_of_killed_recorders_are_removed_by_the_next() {
     let executable = program("running", Compiler::OCaml4, Variant::Plain);
     let place = Place::new();
     let temporary = place.work().join("temporary");

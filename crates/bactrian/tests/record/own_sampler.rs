@@ -6,7 +6,7 @@ use crate::runs::{Place, Run, difference};
 use crate::traces::{info, is_clean, state};
 
 #[test]
-fn a_sampler_may_be_started_while_our_samples_wait() {
+fn program_may_start_its_sampler_while_our_samples_are_pending() {
     for compiler in BOTH {
         for variant in [Variant::Plain, Variant::Debug, Variant::Custom] {
             let place = Place::new();

@@ -30,7 +30,7 @@ pub fn wait_for_trace(place: &Place, child: &mut Child) {
 }
 
 #[test]
-fn with_children_ignored_the_environment_is_as_without_us() {
+fn environment_is_unchanged_with_children_ignored() {
     for compiler in BOTH {
         let executable = program("environment", compiler, Variant::Plain);
         let plain = Run::new(&executable, &["variables"]).with("OCAMLRUNPARAM", "b");
@@ -45,7 +45,7 @@ fn with_children_ignored_the_environment_is_as_without_us() {
 }
 
 #[test]
-fn with_children_followed_only_our_variables_are_added() {
+fn only_our_variables_are_added_with_children_followed() {
     for compiler in BOTH {
         let place = Place::new();
         let run = Run::new(program("environment", compiler, Variant::Plain), &["variables"]);
@@ -62,7 +62,7 @@ fn with_children_followed_only_our_variables_are_added() {
 /// The executable may define what belongs to libc: its own copy of the environment, or the address of a
 /// function.
 #[test]
-fn an_executable_may_have_what_is_of_libc() {
+fn executable_may_define_symbols_of_libc() {
     for (name, compiler) in
         ["environ_copy", "fixed_place"].iter().flat_map(|name| BOTH.map(|it| (name, it)))
     {
@@ -264,7 +264,7 @@ fn recording_takes_the_time_it_is_given() {
 }
 
 #[test]
-fn domains_go_on_when_the_time_is_over() {
+fn domains_continue_when_the_recording_ends() {
     let executable = program("domains_at_work", Compiler::OCaml5, Variant::Plain);
     // The quick set has a third of the moments, evenly spaced.
     for number in (0..20).step_by(if whole_table() { 1 } else { 3 }) {
@@ -294,7 +294,7 @@ fn inherited(seen: &Seen) -> (u64, Vec<String>) {
 }
 
 #[test]
-fn what_is_inherited_stays_as_it_is() {
+fn inherited_signals_and_descriptors_are_unchanged() {
     let [hup, pipe, chld, xfsz] = [1, 13, 17, 25].map(|signal| 1 << (signal - 1));
     for compiler in BOTH {
         let executable = program("inherited", compiler, Variant::Plain);
@@ -326,7 +326,7 @@ fn what_is_inherited_stays_as_it_is() {
 }
 
 #[test]
-fn a_library_that_takes_the_same_functions_is_obeyed() {
+fn library_that_interposes_the_same_functions_is_called() {
     let library = c_library("inherited_link");
     for compiler in BOTH {
         let executable = program("inherited", compiler, Variant::Plain);

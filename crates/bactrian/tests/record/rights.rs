@@ -11,7 +11,7 @@ use crate::runs::{Place, Run, difference, text};
 const STRANGER: &str = "12345";
 
 #[test]
-fn children_of_a_program_that_becomes_another_user_hear_nothing() {
+fn children_of_a_program_that_changes_user_notice_nothing() {
     if !is_root() {
         eprintln!("NOT TESTED: only root can become another user");
         return;
@@ -42,7 +42,7 @@ fn children_of_a_program_that_becomes_another_user_hear_nothing() {
 }
 
 #[test]
-fn forked_children_of_a_watched_program_that_becomes_another_user_live_on() {
+fn forked_children_of_an_observed_program_that_changes_user_live_on() {
     if !is_root() {
         eprintln!("NOT TESTED: only root can become another user");
         return;

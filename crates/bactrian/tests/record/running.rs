@@ -174,7 +174,7 @@ fn all_domains_are_recorded() {
 }
 
 #[test]
-fn without_symbols_it_is_the_same() {
+fn stripped_programs_are_recorded_while_they_run() {
     for compiler in BOTH {
         check(&stripped(&program("running", compiler, Variant::Plain)), &["busy"], 2);
     }
@@ -203,7 +203,7 @@ fn programs_that_export_nothing_are_recorded_while_they_run() {
 }
 
 #[test]
-fn a_program_that_samples_itself_goes_first() {
+fn programs_own_sampler_has_precedence() {
     for compiler in BOTH {
         let place = Place::new();
         let executable = program("running", compiler, Variant::Plain);
@@ -247,7 +247,7 @@ let () =
 
 /// Since 5.5 a program can ask whether a sampler is running.
 #[test]
-fn a_program_that_asks_is_told_of_its_own_sampler() {
+fn program_sees_only_its_own_sampler() {
     for compiler in BOTH.into_iter().filter(|compiler| compiler.version() >= (5, 5)) {
         let place = Place::new();
         let arguments = "-I +unix unix.cmxa asks.ml -o asks";
@@ -337,7 +337,7 @@ fn one_recorder_at_a_time() {
 
 /// The error where it is not possible: status 4, the reason, and what helps.
 #[test]
-fn what_cannot_be_recorded_while_it_runs_is_told_why() {
+fn refusal_to_record_a_running_program_gives_the_reason() {
     let place = Place::new();
     let trace = place.trace("trace.ctf");
     let refused = |program: &Path, kind: &[&str], why: &str| {

@@ -52,7 +52,7 @@ fn a_wrapper_that_starts_no_ocaml_program_says_so() {
 }
 
 #[test]
-fn a_rate_that_was_too_low_is_told_with_a_better_one() {
+fn too_low_rate_is_reported_with_a_better_one() {
     let place = Place::new();
     let run = Run::new(program("exact", Compiler::OCaml4, Variant::Plain), &[]);
     let (_, said) = told(&place, &run, &["--rate", "1e-9"]);
@@ -66,7 +66,7 @@ fn a_rate_that_was_too_low_is_told_with_a_better_one() {
 }
 
 #[test]
-fn another_folder_is_taken_if_tmpdir_names_none() {
+fn another_directory_is_used_if_tmpdir_does_not_exist() {
     let place = Place::new();
     // It prints its environment, which has the original variable.
     let path = program("environment", Compiler::OCaml4, Variant::Plain);
@@ -106,7 +106,7 @@ fn the_agent_goes_elsewhere_if_no_code_is_loaded_from_home() {
 }
 
 #[test]
-fn the_last_words_are_one_command_that_shows_all_of_it() {
+fn last_message_is_one_command_that_shows_everything() {
     let place = Place::new();
     let run = Run::new(program("exact", Compiler::OCaml4, Variant::Plain), &[]);
     let last = |options: &[&str]| {
@@ -127,7 +127,7 @@ fn the_last_words_are_one_command_that_shows_all_of_it() {
 }
 
 #[test]
-fn what_was_recorded_is_shown_when_the_program_has_ended() {
+fn page_opens_when_the_program_has_ended() {
     let place = Place::new();
     let run = Run::new(program("exact", Compiler::OCaml4, Variant::Plain), &[]);
     // There is no browser that could be started.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::runs::{Place, Run};
 
 #[test]
-fn the_formulas_of_a_prover() {
+fn duplicate_formulas_of_a_prover_are_found() {
     let source = fs::read_to_string(repository().join("programs/heap_formulas.ml"));
     let source = source.expect("the program");
     let line = 1 + source

@@ -65,7 +65,7 @@ fn said(seen: &mut Seen) -> String {
 }
 
 #[test]
-fn a_walker_that_is_killed_costs_its_snapshot() {
+fn killed_walker_loses_only_its_snapshot() {
     for compiler in BOTH {
         let place = Place::new();
         let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &[LARGE]);
@@ -85,7 +85,7 @@ fn a_walker_that_is_killed_costs_its_snapshot() {
 }
 
 #[test]
-fn a_program_that_is_killed_leaves_whole_snapshots_or_none() {
+fn killed_program_leaves_complete_snapshots_or_none() {
     for compiler in BOTH {
         for milliseconds in [0, 30, 300] {
             let place = Place::new();
@@ -113,7 +113,7 @@ fn a_program_that_is_killed_leaves_whole_snapshots_or_none() {
 }
 
 #[test]
-fn a_recorder_that_is_killed_costs_nothing() {
+fn snapshot_survives_sigkill_of_recorder() {
     for compiler in BOTH {
         let place = Place::new();
         let run = Run::new(program("bench_formulas", compiler, Variant::Plain), &["30"]);
@@ -163,7 +163,7 @@ fn on_a_small_disk(place: &Place, kilobytes: u32, run: &Run) -> Option<Seen> {
 }
 
 #[test]
-fn a_full_disk_costs_the_snapshot_not_the_program() {
+fn full_disk_harms_the_snapshot_not_the_program() {
     for kind in KINDS {
         for kilobytes in [8, 64] {
             let place = Place::new();
@@ -183,7 +183,7 @@ fn a_full_disk_costs_the_snapshot_not_the_program() {
 }
 
 #[test]
-fn a_memory_limit_costs_the_snapshot_not_the_program() {
+fn memory_limit_harms_the_snapshot_not_the_program() {
     // OCaml 5 reserves more address space than it uses.
     let cases = [(Compiler::OCaml4, "ulimit -v 150000"), (Compiler::OCaml5, "ulimit -v 800000")];
     for (compiler, first) in cases {
@@ -237,7 +237,7 @@ impl Drop for Group {
 }
 
 #[test]
-fn a_group_short_of_memory_costs_snapshots_not_the_program() {
+fn cgroup_memory_limit_harms_snapshots_not_the_program() {
     let Some(group) = Group::new(150 << 20) else {
         eprintln!("not tested: control groups cannot be made here");
         return;
@@ -261,7 +261,7 @@ fn a_group_short_of_memory_costs_snapshots_not_the_program() {
 }
 
 #[test]
-fn what_the_program_limits_its_files_to_is_not_for_the_walker() {
+fn programs_file_size_limit_does_not_apply_to_the_walker() {
     // The agent is larger than the limit: it is installed before.
     let agent = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(["agent", "--path"]).output();
     assert!(agent.expect("bactrian starts").status.success());
@@ -309,7 +309,7 @@ fn without_a_walker_the_program_runs_all_the_same() {
 }
 
 #[test]
-fn a_snapshot_that_is_ended_leaves_nothing() {
+fn terminated_snapshot_leaves_nothing() {
     for kind in KINDS {
         let place = Place::new();
         let waiting = Waiting::plain(&kind.program("heap_lists")).expect("a program");

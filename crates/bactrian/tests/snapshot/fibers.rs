@@ -137,7 +137,7 @@ fn stacks_of_fibers_are_in_exit_snapshots() {
 }
 
 #[test]
-fn stacks_of_fibers_are_as_large_as_malloc_says() {
+fn fiber_stack_sizes_match_malloc_chunks() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("attached.heap");
     let program = Waiting::plain(&Kind::Native5.program("heap_fibers")).expect("it starts");

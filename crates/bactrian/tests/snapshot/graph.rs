@@ -125,7 +125,7 @@ fn everything_is_held_by_something_bytecode() {
 /// The block of all modules, itself a root, does not count as a second holder of them; and they have their
 /// names.
 #[test]
-fn modules_of_bytecode_hold_what_is_theirs() {
+fn bytecode_modules_retain_their_own_blocks() {
     for kind in [Kind::Bytecode4, Kind::Bytecode5] {
         let folder = tempfile::tempdir().expect("a folder");
         let options = ["--snapshots", "exit", "--no-trace"];

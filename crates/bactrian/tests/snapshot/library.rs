@@ -70,7 +70,7 @@ fn in_a_row(compiler: Compiler, busy: &[&str]) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn calls_in_a_row_wait_for_each_other_and_say_what_became_of_them() {
+fn consecutive_calls_wait_and_return_their_result() {
     for compiler in BOTH {
         let start = Instant::now();
         let (said, files) = in_a_row(compiler, &[]);
@@ -92,7 +92,7 @@ fn calls_in_a_row_wait_for_each_other_and_say_what_became_of_them() {
 }
 
 #[test]
-fn a_call_is_possible_beside_any_moment() {
+fn library_calls_work_with_other_moments() {
     let place = Place::new();
     let run = Run::new(program("heap_called", Compiler::OCaml4, Variant::Plain), &[]);
     let output = place.trace("run.ctf");
@@ -150,7 +150,7 @@ fn dune_and_findlib_know_the_library() {
 }
 
 #[test]
-fn sources_that_are_missing_are_asked_for_also_in_folders_with_spaces() {
+fn missing_sources_are_reported_in_paths_with_spaces() {
     let folder = tempfile::tempdir().expect("a folder");
     let inner = folder.path().join("a folder/_build/default/with spaces");
     fs::create_dir_all(&inner).expect("room");

@@ -33,7 +33,7 @@ fn taken(executable: &Path, arguments: &[&str], when: &str) -> Vec<Heap> {
 }
 
 #[test]
-fn every_so_often() {
+fn snapshots_are_taken_periodically() {
     for compiler in BOTH {
         for pace in ["busy", "idle"] {
             let executable = program("steady", compiler, Variant::Plain);
@@ -51,7 +51,7 @@ fn every_so_often() {
 }
 
 #[test]
-fn at_every_nth_collection() {
+fn snapshots_are_taken_at_every_nth_collection() {
     for kind in KINDS {
         let count = |when: &str| taken(&kind.program("heap_lists"), &[], when).len();
         let [all, fifth] = ["major", "major=5"].map(count);
@@ -61,7 +61,7 @@ fn at_every_nth_collection() {
 }
 
 #[test]
-fn at_peaks() {
+fn snapshots_are_taken_at_peaks() {
     for compiler in BOTH {
         let executable = program("bench_formulas", compiler, Variant::Plain);
         let heaps = taken(&executable, &["60"], "peak=50");
@@ -76,7 +76,7 @@ fn at_peaks() {
 }
 
 #[test]
-fn several_moments_at_once() {
+fn snapshots_are_taken_at_several_kinds_of_moments() {
     let folder = tempfile::tempdir().expect("a folder");
     for kind in KINDS {
         let output = folder.path().join(format!("{kind:?}.ctf"));
@@ -111,7 +111,7 @@ fn several_moments_at_once() {
 }
 
 #[test]
-fn of_a_program_whose_parent_is_gone() {
+fn snapshots_are_taken_of_a_program_without_its_parent() {
     for kind in KINDS {
         let folder = tempfile::tempdir().expect("a folder");
         let output = folder.path().join("daemon");
@@ -132,7 +132,7 @@ fn of_a_program_whose_parent_is_gone() {
 }
 
 #[test]
-fn beside_a_trace_the_sampled_blocks_are_known() {
+fn snapshots_with_a_trace_contain_the_sampled_blocks() {
     for kind in [Kind::Native4, Kind::Native5] {
         let place = Place::new();
         let output = place.trace("run.ctf");

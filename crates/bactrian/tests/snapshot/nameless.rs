@@ -74,7 +74,7 @@ fn nameless(name: &str, compiler: Compiler, variant: Variant) -> PathBuf {
 }
 
 #[test]
-fn static_programs_of_ocaml4_are_known_by_their_code() {
+fn static_ocaml4_programs_are_recognised_by_their_code() {
     for name in PROGRAMS {
         let executable = nameless(name, Compiler::OCaml4, Variant::Static);
         is_right(Kind::Native4, &executable, Some(Compiler::OCaml4));
@@ -82,7 +82,7 @@ fn static_programs_of_ocaml4_are_known_by_their_code() {
 }
 
 #[test]
-fn static_programs_of_ocaml5_are_known_by_their_code() {
+fn static_ocaml5_programs_are_recognised_by_their_code() {
     for name in PROGRAMS.iter().chain(&["heap_domains"]) {
         let executable = nameless(name, Compiler::OCaml5, Variant::Static);
         is_right(Kind::Native5, &executable, Some(Compiler::OCaml5));
@@ -90,7 +90,7 @@ fn static_programs_of_ocaml5_are_known_by_their_code() {
 }
 
 #[test]
-fn programs_that_export_nothing_are_known_by_their_code() {
+fn programs_that_export_nothing_are_recognised_by_their_code() {
     for (kind, compiler) in [(Kind::Native4, Compiler::OCaml4), (Kind::Native5, Compiler::OCaml5)] {
         let executable = nameless("heap_threads", compiler, Variant::Hidden);
         is_right(kind, &executable, Some(compiler));
@@ -98,7 +98,7 @@ fn programs_that_export_nothing_are_known_by_their_code() {
 }
 
 #[test]
-fn a_debug_file_has_the_names() {
+fn debug_file_provides_the_symbols() {
     for variant in [Variant::Static, Variant::Hidden] {
         let whole = program("heap_lists", Compiler::OCaml4, variant);
         let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +112,7 @@ fn a_debug_file_has_the_names() {
 }
 
 #[test]
-fn without_names_it_is_said_what_helps() {
+fn refusal_without_symbols_says_what_helps() {
     let executable = nameless("heap_lists", Compiler::OCaml4, Variant::Static);
     // Another runtime does not help.
     for compiler in [None, Some(Compiler::OCaml5)] {

@@ -121,7 +121,7 @@ fn running(path: &Path) -> (Child, ChildStdin) {
 }
 
 #[test]
-fn program_goes_on_and_its_snapshots_are_shown_beside_it() {
+fn program_continues_and_its_snapshots_are_added_to_the_page() {
     for compiler in BOTH {
         let folder = tempfile::tempdir().expect("a folder");
         let path = program("running", compiler, Variant::Plain);
@@ -199,7 +199,7 @@ fn only_the_page_itself_may_ask_for_a_snapshot() {
 }
 
 #[test]
-fn page_that_only_looks_takes_none() {
+fn read_only_page_takes_no_snapshot() {
     let folder = tempfile::tempdir().expect("a folder");
     let (child, input) = running(&program("running", Compiler::OCaml4, Variant::Plain));
     let view = View::start(folder.path(), &["--read-only", &child.id().to_string()]);
@@ -214,7 +214,7 @@ fn page_that_only_looks_takes_none() {
 }
 
 #[test]
-fn failure_is_told_in_the_words_of_the_command() {
+fn failure_has_the_wording_of_the_command() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut sleeping = Command::new("sleep").arg("1000").spawn().expect("it runs");
     let pid = sleeping.id().to_string();

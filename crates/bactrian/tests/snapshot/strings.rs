@@ -28,7 +28,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 #[test]
-fn no_content_is_kept_unless_it_is_asked_for() {
+fn no_string_contents_by_default() {
     for kind in KINDS {
         let place = Place::new();
         let path = taken(kind, &place, &[]);
@@ -40,7 +40,7 @@ fn no_content_is_kept_unless_it_is_asked_for() {
 }
 
 #[test]
-fn as_much_content_is_kept_as_is_asked_for() {
+fn requested_length_of_string_contents_is_kept() {
     for kind in KINDS {
         for length in [1, 6, 100] {
             let place = Place::new();
@@ -54,7 +54,7 @@ fn as_much_content_is_kept_as_is_asked_for() {
 }
 
 #[test]
-fn a_snapshot_from_outside_keeps_no_content_either() {
+fn snapshot_from_outside_has_no_string_contents() {
     for kind in KINDS {
         let folder = tempfile::tempdir().expect("a folder");
         let program = Waiting::plain(&kind.program("heap_strings")).expect("a program");

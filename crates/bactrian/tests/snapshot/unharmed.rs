@@ -34,7 +34,7 @@ fn children_and_descriptors_are_its_own() {
 }
 
 #[test]
-fn programs_of_every_sort_do_the_same() {
+fn programs_of_all_kinds_behave_the_same() {
     for name in ["exceptions", "threads", "signals", "finalisers", "compaction", "bigarrays"] {
         for compiler in BOTH {
             compare(name, &[], compiler, Variant::Plain);

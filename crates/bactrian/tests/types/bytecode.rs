@@ -57,7 +57,7 @@ fn share(found: &Found) -> f64 {
 }
 
 #[test]
-fn as_much_is_typed_as_of_native_code() {
+fn bytecode_has_as_many_types_as_native_code() {
     for compiler in BOTH {
         let native = program(compiler);
         native.native("store.mli store.ml main.ml -o program");

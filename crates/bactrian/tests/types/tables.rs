@@ -19,7 +19,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_table_says_what_is_in_it() {
+fn table_summary_lists_its_contents() {
     let folder = tempfile::tempdir().expect("a folder");
     let built = annotated("leaky_cache", Compiler::OCaml4);
     for file in ["leaky_cache.ml", "leaky_cache.cmt", "leaky_cache.cmi", "leaky_cache.cmx"] {
@@ -41,7 +41,7 @@ fn a_table_says_what_is_in_it() {
 }
 
 #[test]
-fn what_is_no_build_and_no_table_is_told() {
+fn invalid_builds_and_tables_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     std::fs::write(path.join("text"), "no table").expect("room");

@@ -141,7 +141,7 @@ fn knows_the_user_only(what: &str, found: &Found) {
 }
 
 #[test]
-fn a_stale_cmt_is_not_believed() {
+fn stale_cmt_is_not_used() {
     for compiler in BOTH {
         let what = format!("{compiler:?}");
         let program = Program::store(compiler);
@@ -172,7 +172,7 @@ fn a_stale_cmt_is_not_believed() {
 }
 
 #[test]
-fn a_cmt_that_was_written_later_from_the_same_source_is_believed() {
+fn newer_cmt_of_the_same_source_is_used() {
     let program = Program::store(Compiler::OCaml4);
     program.bytecode("-c store.ml");
     let found = program.found();
@@ -181,7 +181,7 @@ fn a_cmt_that_was_written_later_from_the_same_source_is_believed() {
 }
 
 #[test]
-fn a_missing_cmt_is_told() {
+fn missing_cmt_is_reported() {
     for compiler in BOTH {
         let what = format!("{compiler:?}");
         let program = Program::store(compiler);
@@ -213,7 +213,7 @@ fn a_stripped_program_keeps_its_digests() {
 }
 
 #[test]
-fn bytecode_without_debug_information_tells_what_others_see_of_modules() {
+fn bytecode_without_debug_information_has_interface_types_only() {
     let sources = [("store.mli", INTERFACE), ("store.ml", STORE), ("main.ml", MAIN)];
     for compiler in BOTH {
         let program = Program::new(compiler, &sources);
@@ -233,7 +233,7 @@ fn bytecode_without_debug_information_tells_what_others_see_of_modules() {
 }
 
 #[test]
-fn a_stale_cmt_of_bytecode_is_not_believed() {
+fn stale_cmt_of_bytecode_is_not_used() {
     let sources = [("store.mli", INTERFACE), ("store.ml", STORE), ("main.ml", MAIN)];
     for compiler in BOTH {
         let program = Program::new(compiler, &sources);
@@ -259,7 +259,7 @@ let () = ignore (Sys.opaque_identity errors)
 ";
 
 #[test]
-fn exceptions_of_the_language_are_known() {
+fn predefined_exceptions_have_types() {
     let bytecode = [(Compiler::OCaml4, true)];
     for (compiler, is_bytecode) in
         BOTH.map(|compiler| (compiler, false)).into_iter().chain(bytecode)
@@ -291,7 +291,7 @@ let () = ignore (Sys.opaque_identity (points, right, lie))
 ";
 
 #[test]
-fn what_was_read_at_a_wrong_type_is_a_conflict() {
+fn values_unmarshalled_at_a_wrong_type_are_conflicts() {
     for compiler in BOTH {
         let program = Program::new(compiler, &[("read.ml", READ)]);
         program.native("read.ml -o program");
@@ -336,7 +336,7 @@ fn casts_are_conflicts_or_unknown() {
 }
 
 #[test]
-fn packed_units_are_told() {
+fn packed_units_are_reported() {
     for compiler in BOTH {
         let sources =
             [("store.ml", STORE), ("main.ml", "let kept = List.init 1000 Pack.Store.make")];

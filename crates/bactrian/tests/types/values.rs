@@ -121,7 +121,7 @@ fn values_are_printed_as_ocaml_would() {
 }
 
 #[test]
-fn fields_tell_what_is_held_through_them() {
+fn fields_report_their_retained_size() {
     for compiler in BOTH {
         let folder = folder(compiler);
         let answer = ask(&folder, "fields", &["Heap_values.shape"]);
@@ -142,7 +142,7 @@ fn fields_tell_what_is_held_through_them() {
 }
 
 #[test]
-fn steps_have_names_and_what_can_be_changed_is_no_duplicate() {
+fn steps_have_names_and_mutable_blocks_are_no_duplicates() {
     for compiler in BOTH {
         let folder = folder(compiler);
         let paths = ask(&folder, "paths", &["Heap_values.person list"]);

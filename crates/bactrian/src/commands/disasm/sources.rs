@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_looked_for_in_order() {
+    fn source_directories_are_searched_in_order() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
         for (folder, text) in [(&first, "one\n\ttwo  \n"), (&second, "other")] {

@@ -96,7 +96,7 @@ mod tests {
     use super::wrapped;
 
     #[test]
-    fn sentences_are_broken_at_words() {
+    fn sentences_are_wrapped_at_words() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("abcdefghij k", 4), ["abcdefghij", "k"]);
         assert_eq!(wrapped("", 4), [""]);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_they_look_like() {
+    fn words_are_interpreted_as_targets() {
         let tcp = |address: &str| Target::Address(Address::Tcp(address.into()));
         assert_eq!(Target::of("1234"), Ok(Target::Process(1234)));
         assert_eq!(Target::of("far.example:51000"), Ok(tcp("far.example:51000")));
