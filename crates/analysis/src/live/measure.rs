@@ -107,7 +107,7 @@ impl Measure {
 }
 
 impl Part {
-    /// What it is called beside its observer's name.
+    /// Its name, to be shown beside the observer's name.
     pub fn name(&self) -> String {
         match self {
             Part::Level(name) => said(name).to_owned(),
