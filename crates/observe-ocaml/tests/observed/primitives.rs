@@ -113,7 +113,7 @@ fn check_everything(compiler: Compiler, variant: Variant) {
         ("list", 1),
         ("tails", 3),
         ("floats", 5000),
-        // In native code the first string is static, outside the heap, but it counts.
+        // In native code the first one takes no memory of its own, but it counts.
         ("strings", 3000),
         ("wide", 1),
         ("left", 1),
