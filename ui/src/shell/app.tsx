@@ -74,7 +74,7 @@ function Frame({ files, version, taking, knows_sql }: Files) {
       <SnapshotTaking taking={taking} files={files} />
       <main id="view" tabIndex={-1} data-view={view?.id}>
         {view && <h2 class="out-of-sight">{view.title}</h2>}
-        {/* With a snapshot that came meanwhile a series is another one. */}
+        {/* A series changes when a new snapshot arrives. */}
         {view ? <view.show key={view.least > 1 ? `${view.id} of ${among.length}` : view.id} file={file} files={files} taking={taking} /> : <p class="faint">There is nothing to show.</p>}
       </main>
       {guide === "shown" && <Guide files={files} goTo={(id) => possible.filter((view) => view.id === id).forEach(goTo)} onEnd={() => setGuide("off")} />}
