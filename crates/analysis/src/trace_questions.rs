@@ -40,10 +40,10 @@ pub struct TraceQuestions {
     trace: Arc<TraceFile>,
     lives: Arc<OnceLock<Result<Lives, NoTable>>>,
     origins: Arc<OnceLock<Result<Origins, NoTable>>>,
-    admitted: Recent<Filter, Admitted>,
-    labellings: Recent<(By, Hidden), Labelling>,
-    timelines: Recent<(Filter, usize, Between<Time>), Timeline>,
-    tops: Recent<(Filter, By, Measure), Top>,
+    admitted: LruCache<Filter, Admitted>,
+    labellings: LruCache<(By, Hidden), Labelling>,
+    timelines: LruCache<(Filter, usize, Between<Time>), Timeline>,
+    tops: LruCache<(Filter, By, Measure), Top>,
     names: OnceLock<Names>,
     /// The memory granted for the tables.
     _grant: Option<Arc<Grant>>,
@@ -155,10 +155,10 @@ impl TraceQuestions {
             trace,
             lives: Arc::default(),
             origins: Arc::default(),
-            admitted: Recent::new(KEPT_FILTERS),
-            labellings: Recent::new(KEPT_LABELLINGS),
-            timelines: Recent::new(KEPT_TIMELINES),
-            tops: Recent::new(KEPT_TOPS),
+            admitted: LruCache::new(KEPT_FILTERS),
+            labellings: LruCache::new(KEPT_LABELLINGS),
+            timelines: LruCache::new(KEPT_TIMELINES),
+            tops: LruCache::new(KEPT_TOPS),
             names: OnceLock::new(),
             _grant: None,
         }
@@ -470,7 +470,7 @@ impl Admitted {
 /// An LRU cache of the results of questions. A concurrent request for the same key waits for the running
 /// computation.
 #[derive(Debug)]
-struct Recent<K, V> {
+struct LruCache<K, V> {
     most: usize,
     /// The most recently used first.
     items: Mutex<Vec<(K, Slot<V>)>>,
@@ -479,9 +479,9 @@ struct Recent<K, V> {
 /// A result that is being computed or was computed.
 type Slot<V> = Arc<OnceLock<Arc<V>>>;
 
-impl<K: Clone + PartialEq, V> Recent<K, V> {
-    fn new(most: usize) -> Recent<K, V> {
-        Recent { most, items: Mutex::default() }
+impl<K: Clone + PartialEq, V> LruCache<K, V> {
+    fn new(most: usize) -> LruCache<K, V> {
+        LruCache { most, items: Mutex::default() }
     }
 
     fn get(&self, key: &K, find: impl FnOnce() -> V) -> Arc<V> {

@@ -107,6 +107,11 @@ fn commands_of_the_guides_work_and_name_the_lines_that_are_shown() {
         fs::read_dir(folder).expect("guides").map(|guide| guide.expect("a guide").path()).collect();
     guides.sort();
     assert_eq!(guides.len(), 5);
+    if !bactrian_fixtures::whole_table() {
+        // One has a server that goes on leaking meanwhile, the other writes a report: half a minute each in an
+        // unoptimised build.
+        guides.retain(|guide| !guide.ends_with("leak.md") && !guide.ends_with("first_look.md"));
+    }
     guides.iter().for_each(|guide| follow(guide));
 }
 

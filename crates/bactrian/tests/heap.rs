@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use bactrian_snapshot::{Columns, Info, Memory, Reason, Skipped, Way};
+use bactrian_snapshot::{Columns, Info, Memory, Reason, Skipped, SnapshotMethod};
 use bactrian_types::{Kind, Representation};
 use serde_json::Value;
 use world::{Int, To, World, constructor, named_fields};
@@ -66,7 +66,7 @@ fn snapshot(blocks: u32) -> Vec<u8> {
         reason: Reason::Major,
         name: Some("after loading".to_owned()),
         sequence: 3,
-        way: Way::Agent,
+        way: SnapshotMethod::Agent,
         pause: Some(12_340_000),
         skipped: Skipped { copies: 2, memory: 0, disk: 1 },
         ..Info::default()

@@ -17,7 +17,7 @@ use bactrian_agent_os::stacks::{self, Stack};
 use bactrian_agent_os::sys::{self, Errno, Fd, Limit, Pid, Resource, SysResult};
 
 use super::ledger::Text;
-use super::listing::{self, Told};
+use super::listing::{self, ListingWriter};
 use super::notes::Notes;
 use super::{Setup, ledger};
 
@@ -189,7 +189,7 @@ fn put(mut bytes: &[u8]) {
 fn tell(order: &Order<'_>) -> SysResult<()> {
     // SAFETY: the copy has one thread.
     let buffer = unsafe { &mut *BUFFER.0.get() };
-    let mut told: Told = Writer::new(buffer, put, &order.facts);
+    let mut told: ListingWriter = Writer::new(buffer, put, &order.facts);
     for domain in order.domains {
         told.domain(*domain as u64);
     }

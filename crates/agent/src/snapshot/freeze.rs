@@ -180,7 +180,7 @@ impl Series {
         Outcome::Skipped(limit)
     }
 
-    fn take(&mut self, setup: &Setup, wanted: &Wanted<'_>, since: u64) -> Outcome {
+    fn take(&mut self, setup: &Setup, wanted: &SnapshotRequest<'_>, since: u64) -> Outcome {
         self.count_late(setup);
         if ADOPTED.load(Ordering::Relaxed) {
             return self.skip(setup, Limit::Adopted);
@@ -258,7 +258,7 @@ fn waits(limits: &Limits, reason: Reason) -> bool {
 }
 
 /// A snapshot that is wanted.
-pub struct Wanted<'a> {
+pub struct SnapshotRequest<'a> {
     pub reason: Reason,
     pub name: Option<&'a [u8]>,
     /// The states of all domains, this one's first.
@@ -279,7 +279,7 @@ pub enum Outcome {
 ///
 /// # Safety
 /// The program is at a safe point, and none of its OCaml code runs until this returns.
-pub unsafe fn take(wanted: &Wanted<'_>, since: u64) -> Outcome {
+pub unsafe fn take(wanted: &SnapshotRequest<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
     if OFF.load(Ordering::Relaxed) || SERIES.is_mine() {

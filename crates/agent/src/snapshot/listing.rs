@@ -24,10 +24,10 @@ const MOST_SECONDS: usize = 20;
 const FAULTS: [u8; 6] = [4, 6, 7, 8, 11, 14];
 
 /// The writer to which roots are reported.
-pub type Told = Writer<'static, fn(&[u8])>;
+pub type ListingWriter = Writer<'static, fn(&[u8])>;
 
 /// The current writer, in a static variable because OCaml 4's callbacks take no data argument.
-static TOLD: AtomicPtr<Told> = AtomicPtr::new(ptr::null_mut());
+static WRITER: AtomicPtr<ListingWriter> = AtomicPtr::new(ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Lists all roots.
@@ -38,7 +38,7 @@ pub unsafe fn list(
     program: &Program,
     collector: &Collector,
     domains: &[*const usize],
-    told: &mut Told,
+    told: &mut ListingWriter,
 ) {
     let mut unblocked = 0;
     for signal in FAULTS {
@@ -48,12 +48,12 @@ pub unsafe fn list(
     }
     process::set_blocked_signals(!unblocked);
     // Nothing else uses the writer until this is null again.
-    TOLD.store(told, Ordering::Relaxed);
+    WRITER.store(told, Ordering::Relaxed);
     match &collector.domains {
         Domains::One(one) => list_one(collector, one),
         Domains::Many(many) => list_many(program, collector, many, domains),
     }
-    TOLD.store(ptr::null_mut(), Ordering::Relaxed);
+    WRITER.store(ptr::null_mut(), Ordering::Relaxed);
     process::set_blocked_signals(!0);
 }
 
@@ -102,13 +102,13 @@ fn listed(list: List, domain: u32, function: impl FnOnce()) {
     let whole = unsafe { stacks::run_on(Stack::Listing, function) };
     process::alarm(0);
     if whole {
-        told(Told::list_is_whole);
+        told(ListingWriter::list_is_whole);
     }
 }
 
-fn told(f: impl FnOnce(&mut Told)) {
+fn told(f: impl FnOnce(&mut ListingWriter)) {
     // SAFETY: set while a list is made, by one thread, and used by nothing else meanwhile.
-    if let Some(told) = unsafe { TOLD.load(Ordering::Relaxed).as_mut() } {
+    if let Some(told) = unsafe { WRITER.load(Ordering::Relaxed).as_mut() } {
         f(told);
     }
 }

@@ -13,7 +13,7 @@ use bactrian_agent_os::loaded;
 use bactrian_agent_os::patch::Patch;
 use bactrian_agent_os::sys::{self, Clock};
 
-use super::freeze::{self, Outcome, Wanted};
+use super::freeze::{self, Outcome, SnapshotRequest};
 use super::{Setup, blocked, setup, still};
 use crate::keeper::filters;
 use crate::runtime::blocking;
@@ -189,7 +189,7 @@ fn is_new_cycle(cycles: usize) -> bool {
 unsafe fn take_4(setup: &Setup, reason: Reason, name: Option<&[u8]>, since: u64) -> Outcome {
     let domains = [setup.agent.program.state()];
     // SAFETY: by the caller.
-    unsafe { freeze::take(&Wanted { reason, name, domains: &domains }, since) }
+    unsafe { freeze::take(&SnapshotRequest { reason, name, domains: &domains }, since) }
 }
 
 extern "C" fn after_marking_4() {
@@ -314,7 +314,7 @@ fn take_what_is_due_5(setup: &Setup, many: &Many) {
             let reason =
                 [Reason::Signal, Reason::Major, Reason::Every].into_iter().find(|r| is_due(*r));
             if let Some(reason) = reason.or(peak.then_some(Reason::Peak)) {
-                freeze::take(&Wanted { reason, name: None, domains }, since);
+                freeze::take(&SnapshotRequest { reason, name: None, domains }, since);
             }
         });
     }
@@ -359,7 +359,7 @@ extern "C" fn on_signal(_signal: c_int) {
                 Domains::One(_) => setup.agent.program.state(),
                 Domains::Many(_) => STATES[0].load(Ordering::Relaxed) as *const usize,
             };
-            let wanted = Wanted { reason: Reason::Signal, name: None, domains: &[state] };
+            let wanted = SnapshotRequest { reason: Reason::Signal, name: None, domains: &[state] };
             // SAFETY: all threads are in blocking sections, and stay there.
             unsafe { freeze::take(&wanted, since) };
         });
@@ -444,7 +444,8 @@ unsafe fn take_called(name: *const c_char) -> Outcome {
         // SAFETY: as above.
         Domains::Many(many) => unsafe {
             still::with_all_still(many, |domains| {
-                outcome = freeze::take(&Wanted { reason: Reason::Call, name, domains }, since);
+                outcome =
+                    freeze::take(&SnapshotRequest { reason: Reason::Call, name, domains }, since);
             });
         },
     }
@@ -479,7 +480,10 @@ fn take_last(setup: &Setup, at_once: bool) {
                 // SAFETY: this thread runs a domain and has left OCaml for good.
                 unsafe {
                     still::with_all_still(many, |domains| {
-                        freeze::take(&Wanted { reason: Reason::Exit, name: None, domains }, since);
+                        freeze::take(
+                            &SnapshotRequest { reason: Reason::Exit, name: None, domains },
+                            since,
+                        );
                     });
                 }
             }

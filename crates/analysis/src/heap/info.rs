@@ -1,6 +1,6 @@
 //! Facts about a snapshot from its directory and tables, without reading blocks.
 
-use bactrian_snapshot::{CodeKind, Reason, RootKind, Snapshot, Tables, Way};
+use bactrian_snapshot::{CodeKind, Reason, RootKind, Snapshot, SnapshotMethod, Tables};
 use bactrian_trace::Micros;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -211,12 +211,12 @@ fn reason(reason: Reason) -> &'static str {
     }
 }
 
-fn way(way: Way) -> &'static str {
+fn way(way: SnapshotMethod) -> &'static str {
     match way {
-        Way::Agent => "agent",
-        Way::Attach => "attach",
-        Way::Copy => "copy",
-        Way::Core => "core",
+        SnapshotMethod::Agent => "agent",
+        SnapshotMethod::Attach => "attach",
+        SnapshotMethod::Copy => "copy",
+        SnapshotMethod::Core => "core",
     }
 }
 

@@ -71,12 +71,12 @@ pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
     let least = limits.min_share * heap.reached_words() as f64;
     let mut all: Vec<Merged> = Vec::new();
     // Entries to be listed, with the index of their parent.
-    let mut waiting = vec![(Told::Entry(0), None)];
+    let mut waiting = vec![(MergedRow::Entry(0), None)];
     while let Some((told, parent)) = waiting.pop() {
         let place = all.len();
         let entry = match told {
-            Told::Entry(entry) => entry,
-            Told::Rest(sum) => {
+            MergedRow::Entry(entry) => entry,
+            MergedRow::Rest(sum) => {
                 all.push(Merged::new(parent, MergedKind::Rest, sum, sum));
                 continue;
             }
@@ -96,14 +96,14 @@ pub fn merged_dominators(heap: &Heap, limits: &MergedLimits) -> Vec<Merged> {
         }
         // A stack: the largest must be on top.
         wanted.sort_by_key(|&child| sums[child].words);
-        let wanted = wanted.into_iter().map(Told::Entry);
-        let rest = (rest != Sum::default()).then_some(Told::Rest(rest));
+        let wanted = wanted.into_iter().map(MergedRow::Entry);
+        let rest = (rest != Sum::default()).then_some(MergedRow::Rest(rest));
         waiting.extend(rest.into_iter().chain(wanted).map(|told| (told, Some(place))));
     }
     all
 }
 
-enum Told {
+enum MergedRow {
     Entry(usize),
     Rest(Sum),
 }

@@ -59,7 +59,7 @@ pub use evolution::{
 pub use fields::{FieldRow, Fields, fields};
 pub use finalisers::{FinaliserGroup, Finalisers, finalisers};
 pub use graph::{
-    Class, ClassKind, ClassTotal, Found, Heap, HeapError, Held, Holder, HolderKind, Holders,
+    Class, ClassKind, ClassTotal, Found, Heap, HeapError, Holder, HolderKind, HolderSizes, Holders,
     IndexNews, IndexStore, NotFound, OpenOptions, Types,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};

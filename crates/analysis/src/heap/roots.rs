@@ -10,7 +10,7 @@ use bactrian_graph::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::graph::Held;
+use super::graph::HolderSizes;
 use super::{Heap, Holder, HolderKind, WORD};
 
 /// The requested part of the tree of roots.
@@ -151,7 +151,7 @@ struct Telling<'a> {
     heap: &'a Heap,
     question: &'a RootsShape,
     first: Node,
-    held: &'a [Held],
+    held: &'a [HolderSizes],
     below: &'a [Vec<Node>],
 }
 

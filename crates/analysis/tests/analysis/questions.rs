@@ -203,18 +203,18 @@ fn without_memory_answers_are_the_same() {
 }
 
 /// What a trace says about its first objects, valid or not.
-enum Told {
+enum TestEvent {
     Alloc,
     Promote(u64),
     Collect(u64),
 }
 
-fn trace_of(told: &[Told]) -> TraceFile {
+fn trace_of(told: &[TestEvent]) -> TraceFile {
     let mut writer = Writer::new(Vec::new(), info(2, 1.0)).expect("a known version");
     for (clock, told) in told.iter().enumerate() {
         let (time, domain) = (Micros(clock as u64 * 7), DomainId(0));
         match *told {
-            Told::Alloc => {
+            TestEvent::Alloc => {
                 let new = NewAlloc {
                     time,
                     domain,
@@ -225,10 +225,10 @@ fn trace_of(told: &[Told]) -> TraceFile {
                 };
                 writer.alloc(&new, &Nowhere).map(drop).expect("a vector takes all");
             }
-            Told::Promote(id) => {
+            TestEvent::Promote(id) => {
                 writer.promote(time, domain, ObjectId(id)).expect("a vector takes all")
             }
-            Told::Collect(id) => {
+            TestEvent::Collect(id) => {
                 writer.collect(time, domain, ObjectId(id)).expect("a vector takes all")
             }
         }
@@ -246,8 +246,8 @@ impl Locate for Nowhere {
 
 #[test]
 fn inconsistent_traces_are_answered_by_passes() {
-    use Told::{Alloc, Collect, Promote};
-    let table: &[(&str, &[Told], bool)] = &[
+    use TestEvent::{Alloc, Collect, Promote};
+    let table: &[(&str, &[TestEvent], bool)] = &[
         ("sound", &[Alloc, Promote(0), Alloc, Collect(1), Collect(0)], false),
         ("of others", &[Alloc, Collect(9), Promote(8), Alloc, Collect(0)], false),
         ("twice", &[Alloc, Alloc, Collect(0), Collect(0)], true),

@@ -62,7 +62,7 @@ fn roots_are_a_tree_over_the_blocks() {
 #[test]
 fn continuations_and_ephemerons_hold_what_the_tables_say() {
     let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1)]);
-    let held = vec![Held { frame: None, slot: 8, target: Pointer::to(BlockId(2)) }];
+    let held = vec![StackValue { frame: None, slot: 8, target: Pointer::to(BlockId(2)) }];
     let first_frame = FrameId(0);
     tables.continuations = vec![Continuation { block: BlockId(0), first_frame, frames: 0, held }];
     let keys = vec![WeakSlot::Block(Pointer::to(BlockId(2)))];

@@ -153,7 +153,7 @@ fn blocks_of_one_row_can_be_listed() {
 #[test]
 fn stacks_of_continuations_and_data_of_ephemerons_are_steps() {
     let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1)]);
-    let held = vec![Held { frame: None, slot: 8, target: Pointer::to(BlockId(2)) }];
+    let held = vec![StackValue { frame: None, slot: 8, target: Pointer::to(BlockId(2)) }];
     let first_frame = FrameId(0);
     tables.continuations = vec![Continuation { block: BlockId(0), first_frame, frames: 0, held }];
     let data = WeakSlot::Block(Pointer::to(BlockId(3)));

@@ -124,7 +124,7 @@ fn stacks_ephemerons_and_outside_memory_are_reported() {
     tables.threads = vec![thread];
     let kind = RootKind::Stack { thread: ThreadId(0), frame: None, slot: 8 };
     tables.roots.push(Root { kind, target: Pointer::to(BlockId(0)) });
-    let held = vec![Held { frame: None, slot: 8, target: Pointer::to(BlockId(3)) }];
+    let held = vec![StackValue { frame: None, slot: 8, target: Pointer::to(BlockId(3)) }];
     let first_frame = FrameId(0);
     tables.continuations = vec![Continuation { block: BlockId(2), first_frame, frames: 0, held }];
     tables.customs = vec![tables.names.add("_bigarr02")];

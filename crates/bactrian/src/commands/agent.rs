@@ -9,6 +9,7 @@ use bactrian_capture::{
     Children, DEFAULT_DEPTH, DEFAULT_RATE, MAX_DEPTH, Settings, agent, falling, launch,
 };
 
+use super::live::duration;
 use super::signal_arg::Signal;
 use super::snapshots::{SnapshotArgs, prefix};
 use crate::failure::{Failure, Status};
@@ -95,9 +96,14 @@ fn rate(text: &str) -> Result<Rate, String> {
         .ok_or_else(|| "a rate is above 0 and up to 1, such as 1e-5, or auto".to_owned())
 }
 
+/// Parses a number of seconds, which may be 0, or a time with a unit as in `live --for`.
 fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds));
-    seconds.ok_or_else(|| "not a number of seconds".to_owned())
+    let seconds = match text.parse() {
+        Ok(seconds) => seconds,
+        Err(_) => duration(text)?.as_secs_f64(),
+    };
+    let is_possible = (0.0..=1e9).contains(&seconds);
+    is_possible.then_some(seconds).ok_or_else(|| "not a time that can be waited for".to_owned())
 }
 
 impl RecordArgs {

@@ -261,7 +261,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a number and a unit: 500ms, 60s, 5m, 2h; without a unit, seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 1e-3,

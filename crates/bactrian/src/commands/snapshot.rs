@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bactrian_analysis::units::{show_bytes, show_time};
-use bactrian_capture::attach::Way;
-use bactrian_capture::snapshot::{self, Wanted, Written};
+use bactrian_capture::attach::FreezeMethod;
+use bactrian_capture::snapshot::{self, SnapshotOptions, Written};
 use bactrian_trace::Micros;
 
 use crate::failure::{Failure, Status};
@@ -56,7 +56,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     match (args.pid, &args.core, &args.exe) {
         (Some(pid), ..) => {
             let path = args.output.clone().unwrap_or_else(|| default_name(pid));
-            let wanted = Wanted { path, replaces: true, strings, wait };
+            let wanted = SnapshotOptions { path, replaces: true, strings, wait };
             let progress = open::progress(!args.quiet);
             let taken = match snapshot::of_process(pid, &wanted, &progress) {
                 // The shell's convention for signals.
@@ -104,12 +104,12 @@ pub struct Taken {
 
 impl Taken {
     /// For a snapshot of a process.
-    pub fn new((written, way, pause): (Written, Way, Duration)) -> Taken {
+    pub fn new((written, way, pause): (Written, FreezeMethod, Duration)) -> Taken {
         let mut taken = Taken::of_core(&written);
         let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
         taken.about.push(match way {
-            Way::Copied => format!("the program stood still for {pause}"),
-            Way::Stopped { reason } => format!(
+            FreezeMethod::Copied => format!("the program stood still for {pause}"),
+            FreezeMethod::Stopped { reason } => format!(
                 "the program stood still until it was read: no copy of it could be made ({reason})"
             ),
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bactrian_capture::launch::{Streams, end_like};
-use bactrian_capture::live::{Wanted, Watch};
+use bactrian_capture::live::{LaunchOptions, Watch};
 use bactrian_capture::{DEFAULT_RATE, doctor, find_program};
 use bactrian_live::client::Client;
 use bactrian_live::recording;
@@ -49,7 +49,7 @@ impl HowToWatch<'_> {
         doctor::enterable(&program).map_err(refused)?;
         let (streams, output) =
             if self.is_captured { captured()? } else { (Streams::default(), Vec::new()) };
-        let wanted = Wanted {
+        let wanted = LaunchOptions {
             program,
             name: name.clone(),
             arguments: arguments.to_vec(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bactrian_capture::live::process::Process;
-use bactrian_capture::snapshot::{self, Wanted};
+use bactrian_capture::snapshot::{self, SnapshotOptions};
 
 use crate::commands::snapshot::{Taken, failure, stem};
 
@@ -35,7 +35,7 @@ impl SnapshotsOf {
         }
         let path = unused(&stem(pid));
         let place = std::path::absolute(&path).map_err(|error| error.to_string())?;
-        let wanted = Wanted { path: place, replaces: false, strings: None, wait: WAIT };
+        let wanted = SnapshotOptions { path: place, replaces: false, strings: None, wait: WAIT };
         let taken = snapshot::of_process(pid, &wanted, progress);
         let taken = taken.map_err(|why| failure(why).to_string())?;
         Ok((path, Taken::new(taken).sentences()))

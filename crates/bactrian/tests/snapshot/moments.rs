@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bactrian_fixtures::{BOTH, Compiler, Variant, program};
-use bactrian_snapshot::{Reason, Way};
+use bactrian_snapshot::{Reason, SnapshotMethod};
 
 use crate::heaps::{Heap, heaps_of};
 use crate::programs::{KINDS, Kind, Waiting, until};
@@ -95,7 +95,11 @@ fn snapshots_are_taken_at_several_kinds_of_moments() {
         let reasons: Vec<_> = heaps.iter().map(|heap| heap.info.reason).collect();
         assert_eq!(reasons, [Reason::Signal, Reason::Signal, Reason::Exit], "{kind:?}: {said}");
         for (number, heap) in (1..).zip(&heaps) {
-            assert_eq!((heap.info.sequence, heap.info.way), (number, Way::Agent), "{kind:?}");
+            assert_eq!(
+                (heap.info.sequence, heap.info.way),
+                (number, SnapshotMethod::Agent),
+                "{kind:?}"
+            );
             assert_eq!(heap.gaps, Vec::<String>::new(), "{kind:?}");
             // In bytecode it is an argument of the runtime.
             let info = &heap.info;

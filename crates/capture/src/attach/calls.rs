@@ -4,7 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::inject::system_call;
-use super::sys::{self, Registers, Seen, Tid, Way};
+use super::sys::{self, Registers, ResumeMode, Seen, Tid};
 use crate::heap::roots::Slot;
 use crate::memory::{Memory, ProcessMemory};
 
@@ -99,7 +99,7 @@ impl Caller {
         sys::set_registers(self.tid, &registers)?;
         let until = Instant::now() + PATIENCE;
         loop {
-            sys::resume(self.tid, Way::Freely, 0)?;
+            sys::resume(self.tid, ResumeMode::Freely, 0)?;
             let (signal, event) = self.next_stop(until)?;
             let at = sys::registers(self.tid)?.rip.wrapping_sub(1).wrapping_sub(self.code);
             match (signal, event) {

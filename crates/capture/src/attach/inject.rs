@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::gadgets::Gadgets;
 use super::net::{ALL, Net, Vectors};
-use super::sys::{self, Registers, Seen, Tid, Way};
+use super::sys::{self, Registers, ResumeMode, Seen, Tid};
 
 /// The time limit of an injected call. Copying the page tables of a large process takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -174,7 +174,7 @@ fn run(tid: Tid) -> io::Result<Outcome> {
 /// Resumes a thread that is about to create a process, and returns that process.
 pub fn follow_clone(tid: Tid) -> io::Result<Tid> {
     loop {
-        sys::resume(tid, Way::Freely, 0)?;
+        sys::resume(tid, ResumeMode::Freely, 0)?;
         if let Step::Made(child) = seen(tid, next_stop(tid)?)? {
             return Ok(child);
         }
@@ -183,13 +183,13 @@ pub fn follow_clone(tid: Tid) -> io::Result<Tid> {
 
 /// Resumes a thread until its next stop.
 fn step(tid: Tid) -> io::Result<Step> {
-    sys::resume(tid, Way::ToSystemCall, 0)?;
+    sys::resume(tid, ResumeMode::ToSystemCall, 0)?;
     loop {
         let stop = next_stop(tid)?;
         match signal_of(stop) {
             0 => return seen(tid, stop),
             // SIGSTOP cannot be blocked. It takes effect when we detach from the thread.
-            signal => sys::resume(tid, Way::ToSystemCall, signal)?,
+            signal => sys::resume(tid, ResumeMode::ToSystemCall, signal)?,
         }
     }
 }
@@ -220,7 +220,7 @@ fn settle(tid: Tid) -> io::Result<()> {
     sys::interrupt(tid)?;
     let mut signal = 0;
     for _ in 0..8 {
-        sys::resume(tid, Way::Freely, signal)?;
+        sys::resume(tid, ResumeMode::Freely, signal)?;
         let stop = next_stop(tid)?;
         if let (_, libc::PTRACE_EVENT_STOP) = stop {
             return Ok(());

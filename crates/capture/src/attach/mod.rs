@@ -28,6 +28,7 @@ mod guardian;
 mod implant;
 mod inject;
 mod late_trace;
+mod linker_tables;
 mod listing;
 mod net;
 mod places;
@@ -37,7 +38,6 @@ mod refusal;
 mod safe_point;
 mod signals;
 mod sys;
-mod told;
 mod tracee;
 mod tracer;
 
@@ -75,7 +75,7 @@ impl Default for Options {
 
 /// How a process is frozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum FreezeMethod {
     /// A copy is frozen, and the process runs.
     Copied,
     /// The process itself is stopped, because no copy was made.
@@ -99,8 +99,8 @@ pub struct Frozen {
     /// Failures that did not prevent the freeze: listing, for example.
     pub gaps: Vec<String>,
     /// How it is frozen.
-    pub way: Way,
-    /// How long the process was stopped until it was copied; with [`Way::Stopped`], until it was at a safe
+    pub way: FreezeMethod,
+    /// How long the process was stopped until it was copied; with [`FreezeMethod::Stopped`], until it was at a safe
     /// point.
     pub pause: Duration,
     /// The id of the process that is stopped: the copy, or the process itself.

@@ -10,9 +10,9 @@ use bactrian_agent_abi::control::MAGIC;
 use super::gadgets::Gadgets;
 use super::implant::Implant;
 use super::inject::Lent;
+use super::linker_tables::{LinkerTables, OBJECTS};
 use super::net::Vectors;
 use super::refusal::{Cause, Refusal};
-use super::told::{OBJECTS, Told};
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::heap::target::Target;
@@ -60,14 +60,14 @@ pub struct Made<'a> {
     implant: &'a Implant<'a>,
     target: &'a Target,
     /// Tables for what the program cannot report itself.
-    told: Option<Told<'a>>,
+    told: Option<LinkerTables<'a>>,
 }
 
 impl<'a> Made<'a> {
     /// # Errors
     /// If the program's libc lacks what the agent needs.
     pub fn of(implant: &'a Implant<'a>, target: &'a Target) -> Result<Made<'a>, Refusal> {
-        let told = Told::of(target);
+        let told = LinkerTables::of(target);
         let made = Made { implant, target, told };
         made.placed_at(0)?;
         Ok(made)
@@ -94,7 +94,7 @@ impl<'a> Made<'a> {
 
     /// Its size in memory, in bytes.
     pub fn length(&self) -> u64 {
-        let told = self.told.as_ref().map_or(0, Told::length);
+        let told = self.told.as_ref().map_or(0, LinkerTables::length);
         (self.implant.length() + told).next_multiple_of(PAGE)
     }
 

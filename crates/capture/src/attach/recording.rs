@@ -29,13 +29,13 @@ use bactrian_ocaml::Polling;
 use super::gadgets::Gadgets;
 use super::guardian::{Change, Guardian};
 use super::implant::Implant;
+use super::linker_tables::{ERRNO, FORKS};
 use super::net::Vectors;
 use super::places::thread_offset;
 use super::placing::{Made, Means, find_earlier, map, protect, sign};
 use super::refusal::{Cause, Refusal, WITHOUT_TRACING};
-use super::signals::Held;
+use super::signals::DeferredSignals;
 use super::sys::{self, Tid};
-use super::told::{ERRNO, FORKS};
 use super::tracee::Tracee;
 use super::tracer::may_inject;
 use crate::agent::AGENT;
@@ -66,7 +66,7 @@ pub struct LateRecording {
     keeper: Keeper,
     /// How long the process was stopped in total.
     pub pause: Duration,
-    held: Held,
+    held: DeferredSignals,
 }
 
 /// A variable of the runtime that we have set, or that the agent may have set.
@@ -97,7 +97,7 @@ impl LateRecording {
     /// # Errors
     /// If the kernel does not let us trace it, or it does not support this. It continues unharmed.
     pub fn begin(pid: u32, settings: &Settings) -> Result<LateRecording, Refusal> {
-        let held = Held::begin();
+        let held = DeferredSignals::begin();
         let memory = ProcessMemory::open(pid).map_err(|error| Refusal::opening(pid, &error))?;
         let target = Target::find(&memory, &Files::of_process(pid)).map_err(|unknown| {
             Refusal::new(Cause::Unknown, format!("process {pid}: {unknown}"), unknown.way_out())

@@ -16,18 +16,18 @@ struct Registered {
     /// Set while there are no changes: signals have their default effect.
     is_idle: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
-    /// How many [`Held`] exist.
+    /// How many [`DeferredSignals`] exist.
     count: Mutex<usize>,
 }
 
 /// While this exists, signals that would end us only store their number.
 #[derive(Debug)]
-pub struct Held {
+pub struct DeferredSignals {
     registered: &'static Registered,
 }
 
-impl Held {
-    pub fn begin() -> Held {
+impl DeferredSignals {
+    pub fn begin() -> DeferredSignals {
         static REGISTERED: OnceLock<Registered> = OnceLock::new();
         let registered = REGISTERED.get_or_init(|| {
             let registered = Registered {
@@ -53,7 +53,7 @@ impl Held {
             registered.is_idle.store(false, Ordering::SeqCst);
         }
         *count += 1;
-        Held { registered }
+        DeferredSignals { registered }
     }
 
     /// Holds the number of a signal that has arrived; 0 for none.
@@ -62,7 +62,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for DeferredSignals {
     fn drop(&mut self) {
         let mut count = self.registered.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count = count.saturating_sub(1);

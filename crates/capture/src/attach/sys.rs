@@ -26,7 +26,7 @@ const MOST_VECTORS: usize = 64 << 10;
 
 /// How to resume a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ResumeMode {
     /// Until something stops it.
     Freely,
     /// Until the next system call begins or ends.
@@ -66,10 +66,10 @@ pub fn interrupt(tid: Tid) -> io::Result<()> {
 }
 
 /// Resumes a stopped thread, delivering a signal if that is not 0.
-pub fn resume(tid: Tid, way: Way, signal: i32) -> io::Result<()> {
+pub fn resume(tid: Tid, way: ResumeMode, signal: i32) -> io::Result<()> {
     let how = match way {
-        Way::Freely => libc::PTRACE_CONT,
-        Way::ToSystemCall => libc::PTRACE_SYSCALL,
+        ResumeMode::Freely => libc::PTRACE_CONT,
+        ResumeMode::ToSystemCall => libc::PTRACE_SYSCALL,
     };
     request(how, tid, 0, u64::from(signal.unsigned_abs()))
 }

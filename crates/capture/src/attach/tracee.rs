@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::guardian::{Change, Guardian};
 use super::net::{self, is_given_up_for_stops};
 use super::refusal::{Cause, Refusal};
-use super::sys::{self, Registers, Seen, Tid, Way};
+use super::sys::{self, Registers, ResumeMode, Seen, Tid};
 use crate::memory::Region;
 
 /// The events to be reported: new threads and processes, exec, and system call stops marked as such.
@@ -181,7 +181,7 @@ impl Tracee {
                 continue;
             }
             let _ = again(self.pid, tid, registers);
-            match sys::resume(tid, Way::Freely, 0) {
+            match sys::resume(tid, ResumeMode::Freely, 0) {
                 Ok(()) => *thread = Thread::RUNNING,
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
                     *thread = Thread::RUNNING
@@ -340,7 +340,7 @@ impl Tracee {
                     } else if !stopping && stands && !self.threads[&tid].is_at_break() {
                         // A thread that is starting, or a group stop (as by ^Z) that takes effect once we are
                         // gone.
-                        let _ = sys::resume(tid, Way::Freely, 0);
+                        let _ = sys::resume(tid, ResumeMode::Freely, 0);
                         self.threads.insert(tid, Thread::RUNNING);
                     }
                 }
@@ -359,7 +359,7 @@ impl Tracee {
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) -> io::Result<()> {
         match event {
             // A signal for the thread.
-            0 => sys::resume(tid, Way::Freely, signal),
+            0 => sys::resume(tid, ResumeMode::Freely, signal),
             libc::PTRACE_EVENT_STOP => {
                 let registers = sys::registers(tid)?;
                 let at_break = self.breaks.contains(&registers.rip);
@@ -379,7 +379,7 @@ impl Tracee {
                 } else {
                     let_go_of_child(new, &self.changed)?;
                 }
-                sys::resume(tid, Way::Freely, 0)
+                sys::resume(tid, ResumeMode::Freely, 0)
             }
             libc::PTRACE_EVENT_EXEC => {
                 // Nothing that we changed is left.
@@ -390,7 +390,7 @@ impl Tracee {
                 self.threads.clear();
                 Err(io::Error::other("it began another program"))
             }
-            _ => sys::resume(tid, Way::Freely, 0),
+            _ => sys::resume(tid, ResumeMode::Freely, 0),
         }
     }
 }

@@ -14,10 +14,10 @@ use super::inject::{self, system_call};
 use super::net::Vectors;
 use super::refusal::{Cause, Refusal};
 use super::safe_point::{self, Places};
-use super::signals::Held;
+use super::signals::DeferredSignals;
 use super::sys::{self, Seen, Tid};
 use super::tracee::Tracee;
-use super::{Frozen, Options, Way, listing};
+use super::{FreezeMethod, Frozen, Options, listing};
 use crate::heap::roots::StackCheck;
 use crate::heap::target::{Files, Target, Thread};
 use crate::memory::{Memory, ProcessMemory, Region};
@@ -37,7 +37,7 @@ pub fn trace(
 ) {
     // Held until the end: if a signal ended us, the copy of a program that adopts orphans would stay as a
     // zombie.
-    let held = Held::begin();
+    let held = DeferredSignals::begin();
     let asked = held.asked();
     let mut stopped = match stop(pid, options, asked.clone()) {
         Ok(stopped) => stopped,
@@ -71,7 +71,7 @@ pub fn trace(
                 listing: None,
                 domains,
                 gaps,
-                way: Way::Stopped { reason },
+                way: FreezeMethod::Stopped { reason },
                 pause,
                 pid,
                 asked,
@@ -217,7 +217,7 @@ impl Stopped {
             listing,
             domains,
             gaps,
-            way: Way::Copied,
+            way: FreezeMethod::Copied,
             pause,
             pid,
             asked,

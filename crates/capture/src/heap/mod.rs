@@ -5,7 +5,7 @@ mod block;
 pub mod customs;
 mod encode;
 mod equal;
-mod held;
+mod heap_copy;
 mod hidden;
 mod image;
 mod mark;

@@ -8,8 +8,8 @@ use bactrian_ocaml::linked_units::LinkedUnit;
 use bactrian_ocaml::symbol;
 use bactrian_snapshot::{
     BlockId, Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind,
-    FinaliserPart, FrameId, Held, Label, Location, MODULES_OF_BYTECODE, Module, ModuleId, NameId,
-    Pointer, Root, RootKind, Space, SpaceKind, Tables, Thread, ThreadId, WeakSlot,
+    FinaliserPart, FrameId, Label, Location, MODULES_OF_BYTECODE, Module, ModuleId, NameId,
+    Pointer, Root, RootKind, Space, SpaceKind, StackValue, Tables, Thread, ThreadId, WeakSlot,
 };
 
 use super::encode::closure_around;
@@ -274,7 +274,7 @@ impl<'a> TableMaker<'a> {
             }
             let held = scanned.slots.iter().filter_map(|slot| {
                 let frame = slot.frame.and_then(|_| frames.get(&slot.depth).copied());
-                Some(Held { frame, slot: slot.slot, target: self.pointer(slot.value)? })
+                Some(StackValue { frame, slot: slot.slot, target: self.pointer(slot.value)? })
             });
             let held = held.collect();
             self.tables.continuations.push(Continuation {

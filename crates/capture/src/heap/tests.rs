@@ -7,7 +7,7 @@ use bactrian_snapshot::{BlockId, Columns, CustomId, Info, Snapshot, Tables, Writ
 use super::block::Closures;
 use super::encode::{Encoder, References};
 use super::equal::{HASHED_WORDS, Search};
-use super::held::Held;
+use super::heap_copy::HeapCopy;
 use super::image::Image;
 use super::mark::{Marker, Met};
 use super::roots::{Space, SpaceKind};
@@ -255,7 +255,7 @@ fn copied_ranges_are_listed_and_read_from_the_image() {
     memory.block(HEAP - 16, 0, &[integer(3)]);
     memory.unreadable = Some(HEAP + SIZE - 8);
     let image = Image::new(&memory, spaces());
-    let held = Held { image: &image, rest: &memory };
+    let held = HeapCopy { image: &image, rest: &memory };
 
     // Across the end of a page of the image, and across the beginning of the heap.
     assert_eq!(held.words(block - 8, 3), memory.words(block - 8, 3));

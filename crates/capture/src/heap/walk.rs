@@ -13,7 +13,7 @@ use super::account::Accountant;
 use super::block::Closures;
 use super::encode::{Encoder, opaque_words};
 use super::equal::{Equals, Search};
-use super::held::Held;
+use super::heap_copy::HeapCopy;
 use super::image::Image;
 use super::mark::{Count, Marker};
 use super::process_memory::Observed;
@@ -159,7 +159,7 @@ pub fn walk<W: Write>(
     times.roots = clock.lap();
 
     let image = Image::new(memory, roots.spaces.clone());
-    let held = Held { image: &image, rest: &small };
+    let held = HeapCopy { image: &image, rest: &small };
     // This reads the entire heap, and so copies it. As long as the frozen copy keeps its own, the program has
     // to copy every page that it writes to.
     let heap = spaces::measure(target, &held, &roots.domains);

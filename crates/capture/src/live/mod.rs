@@ -58,7 +58,7 @@ const MOST_SITES: usize = 100;
 
 /// A program to start.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct LaunchOptions {
     /// The executable.
     pub program: PathBuf,
     /// Its argv[0].
@@ -164,11 +164,11 @@ impl Watch {
     ///
     /// # Errors
     /// If it cannot be started, or cannot be watched: then it is not started.
-    pub fn launch(wanted: Wanted) -> io::Result<Watch> {
+    pub fn launch(wanted: LaunchOptions) -> io::Result<Watch> {
         // Checked first: once the program is started it is too late.
         Process::open(std::process::id())
             .map_err(|_| io::Error::other("there is no /proc, by which programs are watched"))?;
-        let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
+        let LaunchOptions { program, name, arguments, streams, rate, trace, sampling } = wanted;
         let folder = TemporaryFolder::new("live")?;
         let (path, is_kept) = match trace {
             Some(path) => (std::path::absolute(path)?, true),
@@ -348,8 +348,12 @@ impl Watch {
     /// If it cannot be frozen, or the file cannot be written.
     pub fn snapshot(&self, path: &Path) -> Result<snapshot::Written, snapshot::Failure> {
         let wait = crate::attach::Options::default().wait;
-        let wanted =
-            snapshot::Wanted { path: path.to_owned(), replaces: true, strings: None, wait };
+        let wanted = snapshot::SnapshotOptions {
+            path: path.to_owned(),
+            replaces: true,
+            strings: None,
+            wait,
+        };
         snapshot::of_process(self.pid, &wanted, &|_| ()).map(|(written, _, _)| written)
     }
 

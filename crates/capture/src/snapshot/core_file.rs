@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use bactrian_snapshot::{Info, Reason, Way};
+use bactrian_snapshot::{Info, Reason, SnapshotMethod};
 
 use super::file::{self, Destination};
 use super::{Failure, Written, info_of};
@@ -38,7 +38,7 @@ pub fn of_core(
         pid: memory.pid().unwrap_or(0),
         taken,
         reason: Reason::Asked,
-        way: Way::Core,
+        way: SnapshotMethod::Core,
         ..info_of(&target)
     };
     let options = Options { strings, ..Options::default() };

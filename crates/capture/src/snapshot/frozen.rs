@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::frozen::{self, Facts, Frozen};
 use bactrian_agent_abi::ledger::Line;
-use bactrian_snapshot::{Info, Reason, Skipped, Way};
+use bactrian_snapshot::{Info, Reason, Skipped, SnapshotMethod};
 use rustix::process::{Pid, Signal, getppid, kill_process, setpriority_process};
 
 use super::file::{self, Destination};
@@ -157,7 +157,7 @@ fn info(facts: &Facts<'_>, target: &Target) -> Info {
         },
         name: facts.name.map(text),
         sequence: u32::try_from(facts.number).unwrap_or(u32::MAX),
-        way: Way::Agent,
+        way: SnapshotMethod::Agent,
         pause: (facts.pause > 0).then_some(facts.pause),
         // What the kernel refused counts as a lack of memory for another process.
         skipped: Skipped { copies, memory: memory + process, disk },

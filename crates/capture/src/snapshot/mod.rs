@@ -19,7 +19,7 @@ pub use core_file::of_core;
 pub use file::Written;
 pub use frozen::walk_frozen;
 pub(crate) use process::trace_of;
-pub use process::{Wanted, of_process};
+pub use process::{SnapshotOptions, of_process};
 
 /// Why there is no snapshot.
 #[derive(Debug)]

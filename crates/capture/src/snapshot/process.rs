@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use bactrian_agent_abi::variable;
-use bactrian_snapshot::{Info, Reason, Way};
+use bactrian_snapshot::{Info, Reason, SnapshotMethod};
 use bactrian_trace::{Index, Input};
 
 use super::file::{self, Destination};
@@ -16,7 +16,7 @@ use crate::heap::{Options, Subject};
 
 /// Options of a snapshot.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct SnapshotOptions {
     /// The file to write.
     pub path: PathBuf,
     /// Whether an existing file may be replaced.
@@ -34,9 +34,9 @@ pub struct Wanted {
 /// If it cannot be frozen, or the file cannot be written.
 pub fn of_process(
     pid: u32,
-    wanted: &Wanted,
+    wanted: &SnapshotOptions,
     progress: &dyn Fn(f64),
-) -> Result<(Written, attach::Way, Duration), Failure> {
+) -> Result<(Written, attach::FreezeMethod, Duration), Failure> {
     let options = attach::Options { wait: wanted.wait, ..attach::Options::default() };
     let frozen = freeze(pid, options).map_err(|refusal| match refusal.cause {
         Cause::Interrupted(signal) => Failure::Interrupted(signal),
@@ -49,13 +49,13 @@ pub fn of_process(
         taken: u64::try_from(taken.as_micros()).unwrap_or(u64::MAX),
         reason: Reason::Asked,
         way: match &way {
-            attach::Way::Copied => Way::Attach,
-            attach::Way::Stopped { .. } => Way::Copy,
+            attach::FreezeMethod::Copied => SnapshotMethod::Attach,
+            attach::FreezeMethod::Stopped { .. } => SnapshotMethod::Copy,
         },
         pause: match &way {
-            attach::Way::Copied => u64::try_from(pause.as_nanos()).ok(),
+            attach::FreezeMethod::Copied => u64::try_from(pause.as_nanos()).ok(),
             // It stays stopped while it is read.
-            attach::Way::Stopped { .. } => None,
+            attach::FreezeMethod::Stopped { .. } => None,
         },
         ..info_of(&frozen.target)
     };

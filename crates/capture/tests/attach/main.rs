@@ -9,7 +9,7 @@ mod running;
 
 use std::time::{Duration, Instant};
 
-use bactrian_capture::attach::{Cause, Options, Way, freeze};
+use bactrian_capture::attach::{Cause, FreezeMethod, Options, freeze};
 use bactrian_capture::heap::roots::{self, Place};
 use bactrian_fixtures::{Compiler, Variant, whole_table};
 use running::Running;
@@ -30,7 +30,7 @@ fn check(name: &str, source: &str, compiler: Compiler, variant: Variant, expecte
     for round in 0..times() {
         let frozen = freeze(pid, Options::default())
             .unwrap_or_else(|refusal| panic!("{name} {compiler:?} {variant:?} {round}: {refusal}"));
-        assert_eq!(frozen.way, Way::Copied);
+        assert_eq!(frozen.way, FreezeMethod::Copied);
         assert_ne!(frozen.pid, pid);
         assert_eq!(frozen.gaps, Vec::<String>::new(), "{name} {compiler:?} {variant:?}");
         let listing = frozen.listing.as_ref().expect("the runtime was asked");
@@ -205,7 +205,7 @@ fn without_a_copy_the_process_itself_is_stopped() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let running = Running::start("still", programs::ALLOCATING, compiler, Variant::Plain);
         let frozen = freeze(running.pid(), options).expect("it can be stopped");
-        assert!(matches!(frozen.way, Way::Stopped { .. }), "{:?}", frozen.way);
+        assert!(matches!(frozen.way, FreezeMethod::Stopped { .. }), "{:?}", frozen.way);
         assert_eq!(frozen.pid, running.pid());
         assert!(running.state().starts_with('t'), "{}", running.state());
         drop(frozen);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bactrian_capture::attach::{Options, Way, freeze};
+use bactrian_capture::attach::{FreezeMethod, Options, freeze};
 use bactrian_fixtures::{Compiler, Variant};
 
 use crate::programs;
@@ -33,7 +33,7 @@ fn check(mut running: Running, first: Option<u32>, what: &str) {
     let pid = running.pid();
     for _ in 0..TIMES {
         let frozen = freeze(pid, Options::default()).expect("it can be frozen");
-        assert_eq!(frozen.way, Way::Copied, "{what}");
+        assert_eq!(frozen.way, FreezeMethod::Copied, "{what}");
         assert_eq!(frozen.gaps, [""; 0], "{what}");
         drop(frozen);
         assert_eq!(running.zombies(), 0, "{what}: its copy is gone");

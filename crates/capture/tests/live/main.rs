@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use bactrian_capture::attach::{Options, freeze};
 use bactrian_capture::launch::Streams;
 use bactrian_capture::live::counters::Collector;
-use bactrian_capture::live::{Numbers, Wanted, Watch};
+use bactrian_capture::live::{LaunchOptions, Numbers, Watch};
 use bactrian_fixtures::{Compiler, Variant};
 use running::{Running, compile};
 
@@ -62,7 +62,7 @@ fn launch_at(
     let folder = tempfile::tempdir().expect("a folder");
     let output = fs::File::create(folder.path().join("output")).expect("room");
     let stop = folder.path().join("stop");
-    let watch = Watch::launch(Wanted {
+    let watch = Watch::launch(LaunchOptions {
         name: program.clone().into_os_string(),
         program,
         arguments: vec![stop.into_os_string()],

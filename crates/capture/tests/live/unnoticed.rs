@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_capture::inherited::inherited;
 use bactrian_capture::launch::Streams;
-use bactrian_capture::live::{Wanted, Watch};
+use bactrian_capture::live::{LaunchOptions, Watch};
 
 use bactrian_fixtures::{Compiler, Variant, program};
 
@@ -82,7 +82,7 @@ fn plain(program: &Path, arguments: &[&str]) -> Seen {
 fn watched(program: &Path, arguments: &[&str]) -> Seen {
     let folder = tempfile::tempdir().expect("a folder");
     let [output, error] = streams(folder.path());
-    let mut watch = Watch::launch(Wanted {
+    let mut watch = Watch::launch(LaunchOptions {
         program: program.to_owned(),
         name: program.into(),
         arguments: arguments.iter().map(OsString::from).collect(),

@@ -125,7 +125,7 @@ fn tables() -> Tables {
         block: BlockId(11),
         first_frame: FrameId(0),
         frames: 0,
-        held: vec![Held { frame: None, slot: 8, target: Pointer::to(BlockId(9)) }],
+        held: vec![StackValue { frame: None, slot: 8, target: Pointer::to(BlockId(9)) }],
     });
     tables
 }

@@ -3,7 +3,7 @@
 use super::sideways::Sideways;
 
 /// A finished walk: from a parent up to the first node that is not below the semidominator.
-struct Way {
+struct Walk {
     parent: u32,
     semi: u32,
     end: u32,
@@ -28,7 +28,7 @@ pub fn find(
     let mut place = 0;
     // Elements of a list that are also held from elsewhere walk up the same path, each starting one cell
     // further down. So the last walk is remembered and continued.
-    let mut before = Way { parent: 0, semi: 0, end: 0 };
+    let mut before = Walk { parent: 0, semi: 0, end: 0 };
     for node in 1..dominator.len() {
         let semi = dominator[node];
         let mut above = semi;
@@ -50,7 +50,7 @@ pub fn find(
                 let far = jump[above as usize];
                 above = if far >= semi { far } else { dominator[above as usize] };
             }
-            before = Way { parent, semi, end: above };
+            before = Walk { parent, semi, end: above };
             dominator[node] = above;
         }
         let above = above as usize;

@@ -29,7 +29,7 @@ pub struct Info {
     /// Its number among the process's snapshots, from 1; 0 if they were not counted.
     pub sequence: u32,
     /// How the snapshot was taken.
-    pub way: Way,
+    pub way: SnapshotMethod,
     /// How long the program was paused for it, in nanoseconds; None if that was not measured.
     pub pause: Option<u64>,
     /// Snapshots that were due before this one and skipped.
@@ -70,7 +70,7 @@ pub enum Reason {
 
 /// How a snapshot was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum SnapshotMethod {
     /// By the agent, from a frozen copy (a clone of the process).
     #[default]
     Agent,

@@ -12,11 +12,11 @@ pub use group::{GROUP_BLOCKS, GroupFacts};
 pub use ids::{
     BlockId, CodeId, CustomId, FrameId, ModuleId, NameId, StackId, ThreadId, VariableId,
 };
-pub use info::{CodeKind, Info, Reason, Skipped, Way};
+pub use info::{CodeKind, Info, Reason, Skipped, SnapshotMethod};
 pub use names::Names;
 pub use roots::{
-    Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind, FinaliserPart, Held,
-    MODULES_OF_BYTECODE, Pointer, Root, RootKind, Sample, WeakSlot,
+    Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind, FinaliserPart,
+    MODULES_OF_BYTECODE, Pointer, Root, RootKind, Sample, StackValue, WeakSlot,
 };
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{

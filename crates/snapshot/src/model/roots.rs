@@ -170,12 +170,12 @@ pub struct Continuation {
     /// The number of its frames.
     pub frames: u32,
     /// What its stack holds: edges of the block in addition to those of its fields.
-    pub held: Vec<Held>,
+    pub held: Vec<StackValue>,
 }
 
 /// A value on the stack of a continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct StackValue {
     /// The frame; None if the stack could not be split into frames.
     pub frame: Option<FrameId>,
     /// The address of the word.

@@ -5,7 +5,7 @@ use super::{FieldValue, Snapshot};
 use crate::error::{Error, Result};
 use crate::losses::Losses;
 use crate::model::{
-    FiberOwner, FrameId, Held, Location, NameId, RootKind, Tables, ThreadId, VariableId,
+    FiberOwner, FrameId, Location, NameId, RootKind, StackValue, Tables, ThreadId, VariableId,
 };
 
 impl Snapshot {
@@ -103,7 +103,7 @@ fn verify_tables(tables: &Tables, losses: &mut Losses) {
         });
     }
     for continuation in &tables.continuations {
-        let held = |held: &Held| frame(held.frame);
+        let held = |held: &StackValue| frame(held.frame);
         expect(
             frames(continuation.first_frame, continuation.frames)
                 && continuation.held.iter().all(held),

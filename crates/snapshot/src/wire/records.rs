@@ -215,7 +215,7 @@ structs! {
     Finaliser { kind, value, function }
     Ephemeron { block, data, keys }
     Continuation { block, first_frame, frames, held }
-    Held { frame, slot, target }
+    StackValue { frame, slot, target }
     FiberStack { address, bytes, owner }
     SizeClass { most_words, used_blocks, used_words, free_blocks, free_words }
     Sample { block, allocation, samples, stack, time }
@@ -244,7 +244,7 @@ structs! {
 enums! {
     CodeKind { 0 = Native, 1 = Bytecode, }
     Reason { 0 = Asked, 1 = Major, 2 = Every, 3 = Signal, 4 = Exit, 5 = Peak, 6 = Call, }
-    Way { 0 = Agent, 1 = Attach, 2 = Copy, 3 = Core, }
+    SnapshotMethod { 0 = Agent, 1 = Attach, 2 = Copy, 3 = Core, }
     RootKind {
         0 = Global { module, field },
         1 = DynamicGlobal { module, field },

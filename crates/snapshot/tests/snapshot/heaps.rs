@@ -148,7 +148,7 @@ fn random_info(dice: &mut Dice) -> Info {
         reason: if dice.chance(2) { Reason::Peak } else { Reason::Call },
         name: dice.chance(2).then(|| "after loading".to_owned()),
         sequence: 3,
-        way: Way::Core,
+        way: SnapshotMethod::Core,
         pause: dice.chance(2).then(|| dice.below(u64::MAX)),
         skipped: Skipped { copies: dice.below(9), memory: dice.below(9), disk: dice.below(9) },
         trace: None,
@@ -220,7 +220,7 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
     tables.ephemerons =
         vec![Ephemeron { block: pointer(dice).block, data: WeakSlot::Block(pointer(dice)), keys }];
     let held =
-        vec![Held { frame: Some(FrameId(3)), slot: 0x7f00_0000_0010, target: pointer(dice) }];
+        vec![StackValue { frame: Some(FrameId(3)), slot: 0x7f00_0000_0010, target: pointer(dice) }];
     let block = pointer(dice).block;
     tables.continuations = vec![Continuation { block, first_frame: FrameId(3), frames: 1, held }];
     let fiber = |address, owner| FiberStack { address, bytes: 608, owner };

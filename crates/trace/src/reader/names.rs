@@ -23,14 +23,14 @@ const LIST: usize = 31;
 
 /// A move-to-front list.
 #[derive(Clone, Copy, Debug)]
-struct Recent<T> {
+struct MoveToFront<T> {
     items: [T; LIST],
     len: usize,
 }
 
-impl<T: Copy> Recent<T> {
-    fn filled(item: T, len: usize) -> Recent<T> {
-        Recent { items: [item; LIST], len }
+impl<T: Copy> MoveToFront<T> {
+    fn filled(item: T, len: usize) -> MoveToFront<T> {
+        MoveToFront { items: [item; LIST], len }
     }
 
     fn use_again(&mut self, place: usize) -> Parse<()> {
@@ -51,20 +51,20 @@ impl<T: Copy> Recent<T> {
 #[derive(Clone, Copy, Debug)]
 struct File {
     name: NameId,
-    functions: Recent<NameId>,
+    functions: MoveToFront<NameId>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct NameDecoder {
-    files: Recent<File>,
+    files: MoveToFront<File>,
     /// Whether the writer garbled records of this stream.
     garbled: bool,
 }
 
 impl NameDecoder {
     pub fn new() -> NameDecoder {
-        let none = File { name: NameId::LOST, functions: Recent::filled(NameId::LOST, 0) };
-        NameDecoder { files: Recent::filled(none, 0), garbled: false }
+        let none = File { name: NameId::LOST, functions: MoveToFront::filled(NameId::LOST, 0) };
+        NameDecoder { files: MoveToFront::filled(none, 0), garbled: false }
     }
 
     /// A decoder for a stream with these complete packets of locations. It repairs packets if they cannot all
@@ -83,8 +83,8 @@ impl NameDecoder {
 
     /// Marks the contents of the lists as unknown; their order can still be followed.
     pub fn forget(&mut self) {
-        let lost = File { name: NameId::LOST, functions: Recent::filled(NameId::LOST, LIST) };
-        self.files = Recent::filled(lost, LIST);
+        let lost = File { name: NameId::LOST, functions: MoveToFront::filled(NameId::LOST, LIST) };
+        self.files = MoveToFront::filled(lost, LIST);
     }
 
     /// Reads the location events at the cursor, up to the first event of another kind or the end.
@@ -180,7 +180,7 @@ impl NameDecoder {
             // with an empty list and never refer to what was inherited.
             let functions = match self.files.len {
                 LIST => self.files.items[LIST - 1].functions,
-                _ => Recent::filled(NameId::LOST, 0),
+                _ => MoveToFront::filled(NameId::LOST, 0),
             };
             self.files.insert(File { name, functions });
         } else {

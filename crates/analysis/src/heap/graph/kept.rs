@@ -12,11 +12,11 @@ use super::Heap;
 use super::build::Built;
 use super::holders::{Holders, Planted};
 use super::index::{Index, Kind, Sections};
-use super::numbers::{ClassTotal, Held, HeldNumbers};
+use super::numbers::{ClassTotal, HeldNumbers, HolderSizes};
 use super::types::{NO_TYPE, Named, ShapeKey};
 use crate::heap::census::Census;
 
-/// The numbers of a [`Held`]: shallow, reached, retained, share.
+/// The numbers of a [`HolderSizes`]: shallow, reached, retained, share.
 const OF_HELD: usize = 4;
 /// The numbers of a [`ClassTotal`].
 const OF_TOTAL: usize = 3;
@@ -205,7 +205,7 @@ impl Heap {
     pub(super) fn load_held(&self, index: &Index) -> Option<HeldNumbers> {
         let numbers = index.column::<u64>(Kind::Held)?;
         let (unreached, numbers) = numbers.split_first()?;
-        let held = numbers.chunks_exact(OF_HELD).map(|numbers| Held {
+        let held = numbers.chunks_exact(OF_HELD).map(|numbers| HolderSizes {
             shallow: numbers[0],
             reached: Some(numbers[1]).filter(|&words| words != UNKNOWN),
             retained: numbers[2],

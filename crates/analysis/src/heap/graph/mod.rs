@@ -45,7 +45,7 @@ pub use classes::{Class, ClassKind};
 pub use find::{Found, NotFound};
 pub(in crate::heap) use holders::times;
 pub use holders::{Holder, HolderKind, Holders};
-pub use numbers::{ClassTotal, Held};
+pub use numbers::{ClassTotal, HolderSizes};
 pub use store::{IndexNews, IndexStore};
 pub use types::Types;
 

@@ -17,7 +17,7 @@ const FEW: usize = 1 << 14;
 
 /// The sizes of a holder, in words.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct HolderSizes {
     /// Blocks to which the holder or its descendants in the tree of holders point.
     pub shallow: u64,
     /// Everything reachable from it; None if not computed.
@@ -50,7 +50,7 @@ pub(super) struct Numbers {
 /// The sizes of all holders, in node order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HeldNumbers {
-    pub held: Vec<Held>,
+    pub held: Vec<HolderSizes>,
     pub unreached: u64,
 }
 
@@ -71,7 +71,7 @@ impl Numbers {
 impl Heap {
     /// The sizes of holders, in the order of [`Heap::holders`]. The reachable size is computed for the
     /// holders in `wanted`, and may be known for others.
-    pub fn held(&self, wanted: &[Node]) -> Vec<Held> {
+    pub fn held(&self, wanted: &[Node]) -> Vec<HolderSizes> {
         let mut numbers = self.numbers.held.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = numbers.get_or_insert_with(|| {
             self.kept_or(|index| self.load_held(index), || self.first_numbers())
@@ -119,7 +119,7 @@ impl Heap {
         let held = self.holders().iter().map(|holder| {
             let node = holder.node as usize;
             let retained = dominators.retained.get(node).copied().unwrap_or(0);
-            Held {
+            HolderSizes {
                 shallow: self.shallow(holder.node),
                 reached: (holder.node == root).then_some(retained),
                 retained,

@@ -26,7 +26,7 @@ const SYMBOL: u64 = 3;
 const PER_BUCKET: usize = 4;
 
 /// The tables.
-pub struct Told<'a> {
+pub struct LinkerTables<'a> {
     object: &'a Object,
     /// Symbols with the hashes of their names, ordered by bucket.
     symbols: Vec<(u32, &'a str, Named)>,
@@ -41,10 +41,10 @@ struct Named {
     kind: u64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> LinkerTables<'a> {
     /// Tables of the object that contains the OCaml runtime: its global functions, the variables of the
     /// runtime, and what the agent needs of libc. None if the program needs no tables.
-    pub fn of(target: &'a Target) -> Option<Told<'a>> {
+    pub fn of(target: &'a Target) -> Option<LinkerTables<'a>> {
         let object = target.runtime_object();
         let has_linker = target.objects.iter().any(|it| it.symbols.find(OBJECTS).is_some());
         let is_hidden = object.has_all_symbols && object.symbols.count(OF_RUNTIME) == 1;
@@ -78,7 +78,7 @@ impl<'a> Told<'a> {
         }
         let buckets = u32::try_from(symbols.len() / PER_BUCKET + 1).unwrap_or(1);
         symbols.sort_by_key(|(hash, ..)| hash % buckets);
-        Some(Told { object, symbols, buckets })
+        Some(LinkerTables { object, symbols, buckets })
     }
 
     /// Their size in bytes.

@@ -5,13 +5,13 @@ use super::image::Image;
 use crate::memory::{Memory, Region};
 
 /// Memory of which the part that may contain blocks is in an image.
-pub struct Held<'a> {
+pub struct HeapCopy<'a> {
     pub image: &'a Image<'a>,
     /// Everything else.
     pub rest: &'a dyn Memory,
 }
 
-impl Memory for Held<'_> {
+impl Memory for HeapCopy<'_> {
     fn read(&self, mut address: u64, mut buffer: &mut [u8]) -> bool {
         while !buffer.is_empty() {
             let (space, end) = self.image.space_or_gap(address);
