@@ -18,6 +18,6 @@ for query in sys.stdin.read().split("\n;\n"):
         answer = database.execute(query)
         columns = [column[0] for column in answer.description]
         rows = [list(row) for row in answer.fetchall()]
-        print(json.dumps({"columns": columns, "rows": rows}, default=str))
+        print(json.dumps({"columns": columns, "rows": rows}, default=str), flush=True)
     except duckdb.Error as error:
-        print(json.dumps({"error": str(error)}))
+        print(json.dumps({"error": str(error)}), flush=True)

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bactrian::Failure;
-use bactrian::engine::{FleetEngine, Row};
+use bactrian::engine::{FleetEngine, Row, TableFolders};
 use bactrian_fleet::roll_up::Packer;
-use bactrian_tables::schema::{FLEET_STACKS, SAMPLES, Table};
+use bactrian_tables::schema::{FLEET_STACKS, RUNTIME, SAMPLES, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::json::WriterBuilder;
@@ -69,6 +69,11 @@ impl Session {
 
     /// The rows of files or folders of the store, as a table.
     fn register(&self, name: &str, table: &Table, places: &[String]) -> Result<(), Failure> {
+        if places.is_empty() {
+            let none = MemTable::try_new(nullable(&schema(table, None)), vec![Vec::new()]);
+            let registered = self.context.register_table(name, Arc::new(none.map_err(broken)?));
+            return registered.map(drop).map_err(broken);
+        }
         let url = |place: &String| ListingTableUrl::parse(format!("{}{place}", self.store));
         let urls = places.iter().map(url).collect::<Result<Vec<_>>>().map_err(broken)?;
         let options =
@@ -129,11 +134,16 @@ pub fn address(store: &str) -> Result<Url, Failure> {
 pub struct Fleet(Session);
 
 impl Fleet {
-    pub fn open(store: &str, samples: &[&str], runtime: Arc<Runtime>) -> Result<Fleet, Failure> {
+    pub fn open(
+        store: &str,
+        tables: &[TableFolders],
+        runtime: Arc<Runtime>,
+    ) -> Result<Fleet, Failure> {
         let session = Session::open(store, runtime)?;
-        let folders: Vec<String> = samples.iter().map(|folder| format!("{folder}/")).collect();
-        session.register(SAMPLES.name, &SAMPLES, &folders)?;
-        session.register(FLEET_STACKS.name, &FLEET_STACKS, &["stacks/".to_owned()])?;
+        for TableFolders { table, folders } in tables {
+            let folders: Vec<String> = folders.iter().map(|folder| format!("{folder}/")).collect();
+            session.register(table.name, table, &folders)?;
+        }
         Ok(Fleet(session))
     }
 }
@@ -171,8 +181,12 @@ impl FilePacker {
     }
 
     fn packed(&self, names: &[String], sql: &str) -> Result<Vec<u8>, Failure> {
-        let is_of_stacks = names.iter().all(|name| name.starts_with("stacks/"));
-        let table = if is_of_stacks { &FLEET_STACKS } else { &SAMPLES };
+        let folder = names.first().and_then(|name| name.split('/').next());
+        let table = match folder {
+            Some("stacks") => &FLEET_STACKS,
+            Some("runtime" | "runtime_hours") => &RUNTIME,
+            _ => &SAMPLES,
+        };
         // All at once would be more open files than a process may have: many become few first.
         let few = tempfile::tempdir()?;
         for (at, names) in names.chunks(MOST_OPEN).enumerate() {

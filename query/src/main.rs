@@ -2,13 +2,15 @@
 //!
 //! DataFusion asks the tables of `crates/tables` directly: [`provider`] hands it their rows, [`columns`] in its own form, and
 //! [`functions`] what SQL cannot say of a graph. [`answers`] tells what came of it, [`mistakes`] what is wrong with a query,
-//! [`prompt`] asks for the next one. [`fleet`] has it read the files of a store, and [`store`] reaches stores that are no folders.
+//! [`prompt`] asks for the next one. [`fleet`] has it read the files of a store, [`store`] reaches stores that are no folders, and [`http`]
+//! servers to which profiles are pushed.
 
 mod answers;
 mod columns;
 mod engine;
 mod fleet;
 mod functions;
+mod http;
 mod mistakes;
 mod prompt;
 mod provider;
@@ -17,10 +19,10 @@ mod store;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bactrian::engine::{Engine, FleetEngine, program};
+use bactrian::engine::{Engine, FleetEngine, TableFolders, program};
 use bactrian::query::Request;
 use bactrian::{Console, Failure};
-use bactrian_fleet::Store;
+use bactrian_fleet::{HttpClient, Store};
 use bactrian_fleet::roll_up::Packer;
 use tokio::runtime::Runtime;
 
@@ -40,12 +42,20 @@ impl Engine for DataFusion {
         }
     }
 
-    fn fleet(&self, store: &str, samples: &[&str]) -> Result<Box<dyn FleetEngine>, Failure> {
-        Ok(Box::new(fleet::Fleet::open(store, samples, runtime()?)?))
+    fn fleet(
+        &self,
+        store: &str,
+        tables: &[TableFolders],
+    ) -> Result<Box<dyn FleetEngine>, Failure> {
+        Ok(Box::new(fleet::Fleet::open(store, tables, runtime()?)?))
     }
 
     fn store(&self, store: &str) -> Result<Arc<dyn Store>, Failure> {
         Ok(Arc::new(store::RemoteStore::open(&fleet::address(store)?, runtime()?)?))
+    }
+
+    fn http(&self) -> Result<Box<dyn HttpClient>, Failure> {
+        Ok(Box::new(http::Client::new(runtime()?)?))
     }
 
     fn packer(&self, store: &str) -> Result<Box<dyn Packer>, Failure> {

@@ -42,6 +42,7 @@ pub fn get() -> Outcome {
         ("pprof", "pprof", "Debian"),
         ("visualvm", "visualvm-heap.jar", "Debian"),
         ("duckdb", "duckdb", "PyPI"),
+        ("otlp", "otlp", "PyPI"),
     ];
     // This takes minutes where PyPI is slow.
     if is_whole() {

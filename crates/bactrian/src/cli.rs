@@ -78,7 +78,7 @@ impl Command {
     pub fn run(self, console: &mut Console) -> Result<Status, Failure> {
         match self {
             Command::Record(args) => commands::record::run(&args, console),
-            Command::Snapshot(args) => commands::snapshot::run(&args, console),
+            Command::Snapshot(args) => commands::snapshot::run(&args, None, console),
             Command::Live(args) => commands::live::run(&args, console),
             Command::Doctor(args) => commands::doctor::run(&args, console),
             Command::View(args) => commands::view::run(&args, console),
@@ -100,7 +100,7 @@ impl Command {
             Command::Export(args) => commands::export::run(&args, console),
             Command::Query(args) => commands::query::run(&args),
             Command::Ship(args) => commands::ship::run(&args, None, console),
-            Command::Fleet(_) => commands::fleet::run(),
+            Command::Fleet(args) => commands::fleet::run(&args, console),
             Command::Heap(args) => commands::heap::run(&args.0, console),
             Command::Types(args) => commands::types::run(&args, console),
             Command::Agent(args) => commands::agent::run(&args, console),

@@ -3,12 +3,13 @@
 
 use std::env;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-use bactrian_fleet::Store;
 use bactrian_fleet::roll_up::Packer;
+use bactrian_fleet::{Folder, HttpClient, Store};
+use bactrian_tables::schema::Table;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Status};
@@ -30,14 +31,36 @@ pub trait Engine {
         console: &mut Console,
     ) -> Result<(), Failure>;
 
-    /// Opens the tables of a fleet: samples from these folders of the store, and all stacks.
-    fn fleet(&self, store: &str, samples: &[&str]) -> Result<Box<dyn FleetEngine>, Failure>;
+    /// Opens the tables of a fleet.
+    fn fleet(&self, store: &str, tables: &[TableFolders]) -> Result<Box<dyn FleetEngine>, Failure>;
 
     /// Opens a store, local or remote.
     fn store(&self, store: &str) -> Result<Arc<dyn Store>, Failure>;
 
-    /// Returns what packs the files of a store.
+    /// What sends requests to servers.
+    fn http(&self) -> Result<Box<dyn HttpClient>, Failure>;
+
+    /// What packs the files of a store.
     fn packer(&self, store: &str) -> Result<Box<dyn Packer>, Failure>;
+}
+
+/// The folders of a store in which the files of a table are; none if it has no rows.
+pub struct TableFolders {
+    /// The table.
+    pub table: &'static Table,
+    /// Their names.
+    pub folders: Vec<String>,
+}
+
+/// Opens a store that may be a folder, which needs no engine.
+pub(crate) fn open_store(
+    address: &str,
+    engine: Option<&dyn Engine>,
+) -> Result<Arc<dyn Store>, Failure> {
+    match engine {
+        Some(engine) if address.contains("://") => engine.store(address),
+        _ => Ok(Arc::new(Folder::new(Path::new(address)))),
+    }
 }
 
 /// An engine with the tables of a fleet.
@@ -59,23 +82,26 @@ pub fn find() -> Option<PathBuf> {
 
 /// Executes the program that has the engine.
 pub fn become_engine() -> Result<Status, Failure> {
-    let engine = find().ok_or_else(|| {
-        let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
-                    bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
-                    tables for DuckDB and others";
-        Failure::NotSupported(what.to_owned())
-    })?;
+    let engine = find().ok_or_else(missing)?;
     let error = Command::new(&engine).args(env::args_os().skip(1)).exec();
     Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
 }
 
-/// The main function of `bactrian-query`: parses the command line as `bactrian` does, and uses the engine
-/// where a command needs one.
+/// That it is not there.
+pub(crate) fn missing() -> Failure {
+    let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
+                    bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
+                    tables for DuckDB and others";
+    Failure::NotSupported(what.to_owned())
+}
+
+/// What `bactrian-query` does: understands the command line as `bactrian` does, and has the engine do what needs one.
 pub fn program(engine: &dyn Engine) -> ExitCode {
     crate::run(|command, console| match command {
         cli::Command::Query(args) => commands::query::answer(&args, engine, console),
-        cli::Command::Fleet(args) => commands::fleet::answer(&args, engine, console),
+        cli::Command::Fleet(args) => commands::fleet::answer(&args, Some(engine), console),
         cli::Command::Ship(args) => commands::ship::run(&args, Some(engine), console),
+        cli::Command::Snapshot(args) => commands::snapshot::run(&args, Some(engine), console),
         _ => {
             let what = "this has the engine of queries, and does nothing else: use `bactrian`";
             Err(Failure::Usage(what.to_owned()))

@@ -19,8 +19,10 @@ mod filters;
 mod indexes;
 mod live;
 mod open;
+mod origin_args;
 mod output;
 mod shown;
+mod spark;
 mod types;
 
 use std::process::ExitCode;

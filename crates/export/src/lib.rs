@@ -39,6 +39,7 @@ mod path;
 mod pprof;
 mod protobuf;
 mod speedscope;
+mod stack_profile;
 mod stream;
 mod strings;
 mod whole;
@@ -54,6 +55,7 @@ pub use heap::{
     HeapFormat, HeapOptions, Picture, UnknownHeapFormat, Written, export_heap, write_graph_dot,
 };
 pub use json::SCHEMA_VERSION;
+pub use stack_profile::{StackFrame, StackProfile, otlp_request};
 
 /// Writes `profile` to `out`. `timeline` is live memory over time, earliest first; only the Firefox Profiler
 /// shows it.

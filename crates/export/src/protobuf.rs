@@ -8,7 +8,9 @@ use std::io::{self, Write};
 
 /// The wire type of integers.
 const VARINT: u64 = 0;
-/// The wire type of fields that begin with their length.
+/// The wire type of eight bytes.
+const FIXED: u64 = 1;
+/// The wire type of what begins with its length.
 const LENGTH_DELIMITED: u64 = 2;
 
 /// A message being built. It can be cleared and reused.
@@ -31,7 +33,18 @@ impl Message {
         }
     }
 
-    /// Adds a string.
+    /// An integer that takes eight bytes.
+    pub fn fixed(&mut self, field: u64, value: u64) {
+        self.varint(field << 3 | FIXED);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// Bytes.
+    pub fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.delimited(field, bytes);
+    }
+
+    /// A string.
     pub fn string(&mut self, field: u64, text: &str) {
         self.delimited(field, text.as_bytes());
     }

@@ -1,5 +1,6 @@
 //! Makes the store of a fleet that does not exist, from the stacks of a real trace: as many machines and minutes as are wanted,
-//! written as `bactrian ship` writes them. Three things are wrong with it, and a fourth only looks like that: see [`Planted`].
+//! written as `bactrian ship` writes them. Four things are wrong with it, and a fifth only looks like that: see [`Planted`], [`ODD`]
+//! and [`FRAGMENTED`].
 //!
 //! ```text
 //! cargo run --release -p bactrian-fleet --example make_fleet -- TRACE STORE [HOSTS [MINUTES]]
@@ -9,8 +10,11 @@ use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
-use bactrian_fleet::{Counts, Folder, NewStack, Origin, Profile, Profiler, Recorded, Run};
+use bactrian_fleet::{
+    Counts, Folder, NewStack, Origin, PauseCounts, Profile, Profiler, Recorded, Run, RuntimeCounts,
+};
 
 /// 2026-11-18, 14:00 UTC.
 const FIRST_MINUTE: u64 = 1_795_010_400 / 60;
@@ -36,6 +40,8 @@ struct Planted {
 
 /// A machine of `mail` that holds three times as much as the others.
 const ODD: u64 = 777;
+/// A machine of `shop` whose memory grows while its heap does not.
+const FRAGMENTED: u64 = 250;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -140,6 +146,7 @@ struct Machine<'f> {
     planted: &'f Planted,
     is_first_of_build: bool,
     is_new_build: bool,
+    is_fragmented: bool,
     random: Random,
     /// The stack of each sample that is alive.
     alive: Vec<usize>,
@@ -170,18 +177,48 @@ impl<'f> Machine<'f> {
             // As it is after a roll-up: the stacks of a build are there once.
             is_first_of_build: host < 2 || service_of(host - 1, hosts) != service,
             is_new_build,
+            is_fragmented: host == hosts * FRAGMENTED / 1000,
             random,
             alive,
         }
     }
 
     fn live(&mut self, minutes: u64, folder: &Folder) -> std::io::Result<()> {
-        let recorded = Recorded { rate: RATE, ocaml: Some("5.4.0".to_owned()) };
+        let trace = format!("/var/lib/bactrian/{}.ctf", self.origin.service);
+        let recorded =
+            Recorded { rate: RATE, ocaml: Some("5.4.0".to_owned()), trace: Some(trace.into()) };
         for minute in 0..minutes {
             let profile = self.minute(minute, minutes);
             profile.put(folder, &self.run, &self.origin, &recorded)?;
         }
         Ok(())
+    }
+
+    /// What a program of this size would count: its heap has a quarter that is free, and its memory a little more than its heap.
+    fn runtime(&mut self, minute: u64) -> RuntimeCounts {
+        let live = (self.alive.len() as f64 * 8.0 / RATE) as u64;
+        let heap = live + live / 4;
+        let noise = self.random.below(live / 50);
+        let lost = if self.is_fragmented { minute * heap / 20 } else { 0 };
+        let pauses = PauseCounts {
+            count: 90,
+            sum: Duration::from_millis(270),
+            median: Some(Duration::from_millis(2)),
+            longest: Some(Duration::from_millis(20 + self.random.below(30))),
+        };
+        RuntimeCounts {
+            heap: Some(heap),
+            live: Some(live),
+            rss: Some(heap + heap / 10 + noise + lost),
+            time: Some(Duration::from_secs(60)),
+            minor_collections: Some(80),
+            major_collections: Some(10),
+            compactions: Some(0),
+            allocated_words: Some((ALLOCATED as f64 / RATE) as u64),
+            promoted_words: Some((ALLOCATED as f64 / 4.0 / RATE) as u64),
+            // Half of them measure pauses.
+            pauses: (self.run.start % 2 == 0).then_some(pauses),
+        }
     }
 
     fn minute(&mut self, minute: u64, minutes: u64) -> Profile {
@@ -190,6 +227,7 @@ impl<'f> Machine<'f> {
             end: (minute + 1) * 1000,
             counts: Default::default(),
             new_stacks: Vec::new(),
+            runtime: self.runtime(minute),
         };
         if minute == 0 && self.is_first_of_build {
             profile.new_stacks = self.stacks.all.clone();

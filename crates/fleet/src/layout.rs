@@ -3,10 +3,13 @@
 //! ```text
 //! samples/date=2026-11-18/hour=14/HOST.PID.START.MINUTE.END.parquet
 //! stacks/build=BUILD/HOST.PID.START.MINUTE.parquet
+//! runtime/date=2026-11-18/hour=14/HOST.PID.START.MINUTE.parquet
+//! heaps/date=2026-11-18/hour=14/HOST.PID.TIME.parquet
 //! ```
 //!
 //! The name of a file of samples says up to where the trace is told with it. That it is there is all that has to be known to
-//! go on: one file is one step, and there is no other place that could disagree with it.
+//! go on: one file is one step, and there is no other place that could disagree with it. What the runtime counted in a minute comes
+//! after its samples, so that it is never there twice; if `ship` is killed in between, it is not there.
 
 use std::io;
 
@@ -31,13 +34,17 @@ impl Run {
 
     /// The file of a minute's samples, up to this place of the trace.
     pub fn samples(&self, minute: u64, end: u64) -> String {
-        let (date, hour) = date_and_hour(minute * 60);
-        format!("samples/date={date}/hour={hour:02}/{}{minute}.{end}.parquet", self.prefix())
+        format!("{}/{}{minute}.{end}.parquet", folder_of("samples", minute * 60), self.prefix())
     }
 
     /// The file of stacks that are first told with a minute. Should that minute be told again, it is replaced.
     pub fn stacks(&self, build_id: &str, minute: u64) -> String {
         format!("stacks/build={}/{}{minute}.parquet", plain(build_id), self.prefix())
+    }
+
+    /// The file of what the runtime counted in a minute.
+    pub fn runtime(&self, minute: u64) -> String {
+        format!("{}/{}{minute}.parquet", folder_of("runtime", minute * 60), self.prefix())
     }
 
     /// The last minute that a store was told of it, and up to where that tells the trace.
@@ -60,6 +67,17 @@ impl Run {
         let (run, minute, end) = minute_file(name)?;
         (format!("{run}.") == self.prefix()).then_some((minute, end))
     }
+}
+
+/// The file of the summary of a snapshot, which was taken at so many microseconds since 1970.
+pub fn heap_summary(host: &str, pid: u32, taken: u64) -> String {
+    format!("{}/{}.{pid}.{taken}.parquet", folder_of("heaps", taken / 1_000_000), plain(host))
+}
+
+/// Where the rows of a table are, by their time in seconds since 1970.
+fn folder_of(table: &str, seconds: u64) -> String {
+    let (date, hour) = date_and_hour(seconds);
+    format!("{table}/date={date}/hour={hour:02}")
 }
 
 /// What the name of a file of one minute says: the run, the minute, and up to where it tells the trace.

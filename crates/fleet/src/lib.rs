@@ -1,9 +1,12 @@
 //! Profiles of many machines: what a trace says minute by minute ([`Profiler`]), as rows of the fleet's tables, in a store that every
 //! engine reads ([`Folder`], [`Run`]). [`Shipper`] brings one into the other while the trace grows.
 
+mod heap_summary;
 mod layout;
+mod meter;
 mod origin;
 mod profiler;
+mod push;
 pub mod questions;
 mod redact;
 pub mod roll_up;
@@ -12,9 +15,12 @@ mod stack_ids;
 mod store;
 mod tables;
 
+pub use heap_summary::{HeapSummary, MOST_ROWS};
 pub use layout::Run;
+pub use meter::{Meter, PauseCounts, RuntimeCounts};
 pub use origin::Origin;
 pub use profiler::{Counts, FrameText, NewStack, Profile, Profiler};
+pub use push::{HttpClient, PushServer, Pusher};
 pub use redact::Redact;
 pub use ship::{ShipError, Shipped, Shipper};
 pub use store::{Folder, Store};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bactrian_ocaml::executable::Identity;
-use bactrian_trace::{Input, TraceInfo};
+use bactrian_trace::Input;
 
 use crate::redact::Redact;
 use crate::stack_ids::{FIRST, mix};
@@ -26,16 +26,14 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Takes from a trace what was not said.
-    pub fn complete(&mut self, info: &TraceInfo) {
-        let program = String::from_utf8_lossy(&info.executable).into_owned();
-        let path = Path::new(&program);
+    /// Takes from the program what was not said.
+    pub fn complete(&mut self, program: &Path) {
         if self.service.is_empty() {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
             self.service = name.unwrap_or_else(|| "unknown".to_owned());
         }
         if self.build_id.is_empty() {
-            self.build_id = build_id(path).unwrap_or_else(|| "unknown".to_owned());
+            self.build_id = build_id(program).unwrap_or_else(|| "unknown".to_owned());
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bactrian_tables::StackNumbers;
 use bactrian_trace::{Event, Follower, Micros, ObjectId, TraceInfo};
 
+use crate::meter::RuntimeCounts;
 use crate::stack_ids::StackIds;
 
 /// How long a profile is.
@@ -53,7 +54,7 @@ pub struct NewStack {
 }
 
 /// A minute of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Which minute since 1970.
     pub minute: u64,
@@ -63,6 +64,8 @@ pub struct Profile {
     pub counts: BTreeMap<i64, Counts>,
     /// Stacks that no profile before has.
     pub new_stacks: Vec<NewStack>,
+    /// What its runtime counted, as far as somebody could read that.
+    pub runtime: RuntimeCounts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -152,8 +155,13 @@ impl Profiler {
     /// All since the last one, as the profile of a minute.
     pub fn cut(&mut self, minute: u64) -> Profile {
         let frames = self.follower.frames();
-        let mut profile =
-            Profile { minute, end: self.end(), counts: BTreeMap::new(), new_stacks: Vec::new() };
+        let mut profile = Profile {
+            minute,
+            end: self.end(),
+            counts: BTreeMap::new(),
+            new_stacks: Vec::new(),
+            runtime: RuntimeCounts::default(),
+        };
         for (&stack, counts) in &self.counts {
             if *counts == Counts::default() {
                 continue;

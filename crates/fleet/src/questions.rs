@@ -34,30 +34,42 @@ pub struct Window {
     pub end: u64,
     /// Of this service only.
     pub service: Option<String>,
+    /// Of this machine only.
+    pub host: Option<String>,
 }
+
+/// Snapshots of heaps are rare: those of so many seconds are looked at.
+pub const SNAPSHOTS_SPAN: u64 = 30 * 86_400;
 
 impl Window {
     /// A question about what it shows. What is early is in its first quarter, what is late in the last: whatever grows is more then.
     pub fn of(&self, sql: &str) -> String {
         let quarter = (self.end - self.begin) / 4;
-        let service = match &self.service {
-            Some(name) => format!("service = '{}'", name.replace('\'', "''")),
+        let is = |column: &str, name: &Option<String>| match name {
+            Some(name) => format!("{column} = '{}'", name.replace('\'', "''")),
             None => "1 = 1".to_owned(),
         };
+        let wanted = format!("{} and {}", is("service", &self.service), is("host", &self.host));
+        let snapshots = self.end.saturating_sub(SNAPSHOTS_SPAN);
         sql.replace(":early", &(self.begin + quarter).to_string())
             .replace(":late", &(self.end - quarter).to_string())
             .replace(":begin", &self.begin.to_string())
             .replace(":end", &self.end.to_string())
-            .replace(":service", &service)
+            .replace(":snapshots", &snapshots.to_string())
+            // Last, because names may be anything.
+            .replace(":wanted", &wanted)
     }
 }
 
 /// The window of everything that there is.
 pub const EXTENT: &str = "select min(time) as first, max(time) as last from samples";
 
+/// The same of a store that has only summaries of heaps.
+pub const EXTENT_OF_HEAPS: &str = "select min(time) as first, max(time) as last from heaps";
+
 /// What is made once. Bytes are estimates, what was sampled divided by the rate; the variance of such an estimate is itself times
 /// `noise`, the bytes that a sample stands for.
-pub const STEPS: [Step; 6] = [
+pub const STEPS: [Step; 7] = [
     Step {
         name: "stack_sites",
         sql: "select stack_id, min(stack_id) over (partition by leaf, file, line) as site, leaf, file, line
@@ -76,14 +88,14 @@ from stack_sites group by site",
   sum(case when time >= :early and time < :late then live / rate else 0 end) * 8 as middle,
   sum(case when time >= :late then live / rate else 0 end) * 8 as late
 from samples join stack_sites using (stack_id)
-where time >= :begin and time < :end and :service
+where time >= :begin and time < :end and :wanted
 group by service, build_id, host, pid, start, site",
     },
     Step {
         name: "profiles",
         sql: "select time, service, build_id, host, pid, start, min(version) as version, min(ocaml) as ocaml,
   sum(samples / rate) * 8 as allocated, sum(promoted / rate) * 8 as promoted, sum(live / rate) * 8 as live
-from samples where time >= :begin and time < :end and :service
+from samples where time >= :begin and time < :end and :wanted
 group by time, service, build_id, host, pid, start",
     },
     Step {
@@ -96,6 +108,20 @@ group by time, service, build_id, host, pid, start",
   coalesce(avg(case when time < :early then live end), 0) as early_live,
   coalesce(avg(case when time >= :late then live end), 0) as late_live
 from profiles group by service, build_id, host, pid, start",
+    },
+    Step {
+        name: "memory_runs",
+        sql: "select service, build_id, host, pid, start,
+  avg(case when time < :early then rss end) as early_rss,
+  avg(case when time >= :early and time < :late then rss end) as middle_rss,
+  avg(case when time >= :late then rss end) as late_rss,
+  avg(case when time < :early then live end) as early_live, avg(case when time >= :late then live end) as late_live,
+  avg(case when time >= :late then heap end) as late_heap,
+  sum(seconds) as seconds, sum(minor_collections) as minor_collections, sum(major_collections) as major_collections,
+  sum(promoted_words) as promoted_words, sum(case when pause_seconds is not null then seconds end) as paused_seconds,
+  sum(pause_seconds) as pause_seconds, max(pause_max) as longest_pause, max(trace) as trace
+from runtime where time >= :begin and time < :end and :wanted
+group by service, build_id, host, pid, start",
     },
     Step {
         // A run in which a function was not sampled counts as nothing, and no variance is believed to be smaller than sampling
@@ -121,8 +147,30 @@ join (select service, build_id, count(*) as runs, row_number() over (partition b
     },
 ];
 
+/// What is asked of one machine: the programs that run there, and what they hold.
+pub const OF_HOST: [Question; 2] = [
+    Question {
+        name: "host_runs",
+        option: "host-runs",
+        about: "the programs of a machine, with their traces there",
+        sql: "select service, pid, start, build_id, version, ocaml, minutes, allocated_per_minute, runs.late_live as held, late_heap as heap,
+  late_rss as rss, trace
+from runs left join memory_runs using (service, build_id, host, pid, start)
+order by start desc, service, pid",
+    },
+    Question {
+        name: "host_sites",
+        option: "host-sites",
+        about: "where that was allocated which they hold at the end",
+        sql: "select service, pid, leaf, file, line, sum(late / late_minutes) as live, sqrt(sum(late / late_minutes * noise)) as error
+from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
+where late_minutes > 0 and late > 0
+group by service, pid, site, leaf, file, line order by round(live) desc, service, pid, site limit 50",
+    },
+];
+
 /// The questions. Answers are ordered by what matters most, in whole bytes: engines add in another order.
-pub const QUESTIONS: [Question; 12] = [
+pub const QUESTIONS: [Question; 16] = [
     Question {
         name: "services",
         option: "services",
@@ -138,6 +186,14 @@ from runs group by service order by round(live) desc, service",
         sql: "select service, build_id, min(version) as version, min(ocaml) as ocaml, count(distinct host) as hosts,
   min(start) as since, avg(allocated_per_minute) as allocated_per_minute, avg(late_live) as live
 from runs group by service, build_id order by service, since, build_id",
+    },
+    Question {
+        name: "hosts",
+        option: "hosts",
+        about: "each machine: what it allocates and holds",
+        sql: "select service, host, build_id, count(*) as runs, sum(minutes) as profiles,
+  sum(allocated_per_minute) as allocated_per_minute, sum(late_live) as live
+from runs group by service, host, build_id order by round(live) desc, service, host, build_id limit 1000",
     },
     Question {
         name: "over_time",
@@ -260,5 +316,38 @@ from (select service, host, site, live, noise, (total - live) / (hosts - 1) as o
   where hosts > 4) as compared join sites using (site)
 where live > 3 * others and live - others > 6 * sqrt((live + others) * noise)
 order by round(live - others) desc, service, host, leaf, line limit 20",
+    },
+    Question {
+        // What is free in the heap, or is no heap of OCaml, grows; and not only in the beginning.
+        name: "growing_memory",
+        option: "growing-memory",
+        about: "machines whose memory grows while what the heaps hold does not",
+        sql: "select service, host, build_id, sum(early_rss) as early, sum(middle_rss) as middle, sum(late_rss) as late,
+  sum(late_rss - early_rss) as growth, sum(late_live - early_live) as growth_of_live
+from memory_runs where early_rss is not null and middle_rss is not null and late_rss is not null
+group by service, host, build_id
+having sum(late_rss - early_rss) > 0.1 * sum(early_rss) and sum(late_rss - early_rss) > 8388608
+  and sum(late_rss - middle_rss) > sum(late_rss - early_rss) / 4
+  and sum(late_live - early_live) < sum(late_rss - early_rss) / 4
+order by round(sum(late_rss - early_rss)) desc, service, host limit 20",
+    },
+    Question {
+        name: "collectors",
+        option: "collectors",
+        about: "each service: collections a minute of a program, the share of time in the collector, its memory and its heaps",
+        sql: "select service, count(distinct host) as hosts, sum(minor_collections) / sum(seconds) * 60 as minor_per_minute,
+  sum(major_collections) / sum(seconds) * 60 as major_per_minute, sum(promoted_words) / sum(seconds) * 480 as promoted_per_minute,
+  sum(pause_seconds) / sum(paused_seconds) as share_in_collector, max(longest_pause) as longest_pause,
+  sum(late_rss) as rss, sum(late_heap) as heap
+from memory_runs group by service order by service",
+    },
+    Question {
+        name: "held_classes",
+        option: "held-classes",
+        about: "what all machines hold, by class: of the last snapshot of each program on each machine in thirty days",
+        sql: "select service, class, count(distinct host) as hosts, sum(blocks) as blocks, sum(bytes) as bytes, sum(retained) as retained
+from heaps join (select service, host, max(snapshot) as snapshot from heaps
+    where time >= :snapshots and time < :end and :wanted group by service, host) as newest using (service, host, snapshot)
+group by service, class order by bytes desc, service, class limit 50",
     },
 ];

@@ -1,5 +1,7 @@
 //! Which names leave the machine.
 
+use std::path::Path;
+
 use crate::profiler::FrameText;
 use crate::stack_ids::{FIRST, mix};
 
@@ -16,13 +18,28 @@ pub enum Redact {
 }
 
 impl Redact {
+    /// What is told of the path of a file.
+    pub fn path(self, path: &Path) -> Option<String> {
+        let told = match self {
+            Redact::Nothing => Some(path.as_os_str()),
+            Redact::Folders => path.file_name(),
+            Redact::Names => None,
+        };
+        told.map(|told| told.to_string_lossy().into_owned())
+    }
+
+    /// What is told of a name that may have the path of a source file in it: of a root, or of a class.
+    pub fn name(self, name: &str) -> String {
+        match self {
+            Redact::Nothing => name.to_owned(),
+            Redact::Folders => without_folders(name),
+            Redact::Names => number(name),
+        }
+    }
+
     /// What is told of a frame.
     pub fn frame(self, frame: &FrameText) -> FrameText {
         let FrameText { function, file, line } = frame;
-        let number = |name: &str| match name {
-            "" => String::new(),
-            name => format!("{:016x}", mix(FIRST, name.as_bytes())),
-        };
         match self {
             Redact::Nothing => frame.clone(),
             Redact::Folders => {
@@ -33,6 +50,20 @@ impl Redact {
                 FrameText { function: number(function), file: number(file), line: *line }
             }
         }
+    }
+}
+
+/// `closure Main.load (src/main.ml:12)` becomes `closure Main.load (main.ml:12)`.
+fn without_folders(text: &str) -> String {
+    let words = text.split_inclusive([' ', '(']);
+    words.map(|word| word.rsplit_once('/').map_or(word, |(_, name)| name)).collect()
+}
+
+/// The number that stands for a name, if there is one.
+fn number(name: &str) -> String {
+    match name {
+        "" => String::new(),
+        name => format!("{:016x}", mix(FIRST, name.as_bytes())),
     }
 }
 
@@ -52,5 +83,12 @@ mod tests {
         let told = Redact::Names.frame(&frame);
         assert!(!format!("{told:?}").to_lowercase().contains("secret"), "{told:?}");
         assert_eq!((Redact::Names.frame(&frame), told.line), (told.clone(), 3));
+        let trace = Path::new("/srv/secret/run.ctf");
+        assert_eq!(Redact::Nothing.path(trace).as_deref(), Some("/srv/secret/run.ctf"));
+        assert_eq!(Redact::Folders.path(trace).as_deref(), Some("run.ctf"));
+        assert_eq!(Redact::Names.path(trace), None);
+        assert_ne!(Redact::Names.name("Secret.t"), "Secret.t");
+        let closure = "closure Main.load (/src/main.ml:12)";
+        assert_eq!(Redact::Folders.name(closure), "closure Main.load (main.ml:12)");
     }
 }

@@ -55,13 +55,42 @@ pub struct RolledUp {
     pub removed: usize,
 }
 
-/// In which order rows are most alike.
-const SORTED: &str = "select * from files order by service, stack_id, host, time";
+/// A table of minutes, with what it is summed up to. Each is a folder of the store.
+struct Series {
+    minutes: &'static str,
+    hours: &'static str,
+    days: &'static str,
+    /// All rows in the order in which they are most alike.
+    sorted: &'static str,
+    /// Makes one row of those of so many seconds.
+    summed: fn(u64) -> String,
+    /// Whether the last file of a run has to stay, because it says up to where the trace is told.
+    keeps_last: bool,
+}
+
+const SAMPLES: Series = Series {
+    minutes: "samples",
+    hours: "hours",
+    days: "days",
+    sorted: "select * from files order by service, stack_id, host, time",
+    summed: summed_samples,
+    keeps_last: true,
+};
+
+const RUNTIME: Series = Series {
+    minutes: "runtime",
+    hours: "runtime_hours",
+    days: "runtime_days",
+    sorted: "select * from files order by service, host, pid, start, time",
+    summed: summed_runtime,
+    keeps_last: false,
+};
+
 const SORTED_STACKS: &str = "select stack_id, min(build_id) as build_id, min(leaf) as leaf, min(file) as file, min(line) as line,
   min(frames) as frames from files group by stack_id order by frames";
 
 /// A longer time as one minute: what was allocated is added up, what is alive is what was alive in the end.
-fn summed(seconds: u64) -> String {
+fn summed_samples(seconds: u64) -> String {
     format!(
         "select min(time - time % {seconds}) as time, service, version, host, pid, start, build_id, ocaml, labels, stack_id, rate,
   sum(blocks) as blocks, sum(samples) as samples, sum(promoted) as promoted,
@@ -69,6 +98,23 @@ fn summed(seconds: u64) -> String {
 from (select host, pid, start, max(time) as last from files group by host, pid, start) as ends join files using (host, pid, start)
 group by service, version, host, pid, start, build_id, ocaml, labels, stack_id, rate
 order by service, stack_id, host"
+    )
+}
+
+/// The same of what the runtime counted: sizes are those of the last minute in which they are known. Medians cannot be added up.
+fn summed_runtime(seconds: u64) -> String {
+    format!(
+        "select min(time - time % {seconds}) as time, service, version, host, pid, start, build_id, ocaml, labels,
+  max(case when time = last then heap end) as heap, max(case when time = last then live end) as live,
+  max(case when time = last then free end) as free, max(case when time = last then rss end) as rss,
+  sum(seconds) as seconds, sum(minor_collections) as minor_collections, sum(major_collections) as major_collections,
+  sum(compactions) as compactions, sum(allocated_words) as allocated_words, sum(promoted_words) as promoted_words,
+  sum(pauses) as pauses, sum(pause_seconds) as pause_seconds, cast(null as double) as pause_median,
+  max(pause_max) as pause_max, max(trace) as trace
+from (select host, pid, start, max(case when rss is not null then time end) as last from files group by host, pid, start) as ends
+  join files using (host, pid, start)
+group by service, version, host, pid, start, build_id, ocaml, labels
+order by service, host, pid, start"
     )
 }
 
@@ -84,47 +130,21 @@ pub fn roll_up(
 ) -> io::Result<RolledUp> {
     let mut done = RolledUp::default();
     finish(store)?;
-    let names = store.names("samples")?;
-    let mut last: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for (run, minute, end) in names.iter().filter_map(|name| minute_file(name)) {
-        let known = last.entry(run).or_default();
-        *known = (*known).max((minute, end));
-    }
-    // The last file of a run says up to where its trace is told, and stays.
-    let is_last = |name: &str| {
-        minute_file(name).is_some_and(|(run, minute, end)| last.get(run) == Some(&(minute, end)))
-    };
-    let newest = hour_folder(now.saturating_sub(2 * HOUR));
-    for (folder, names) in by_folder(&names) {
-        if folder >= newest.as_str() {
-            continue;
-        }
-        let lasts = names.iter().filter(|name| is_last(name)).count();
-        let is_news = names.iter().any(|name| minute_file(name).is_some() && !is_last(name));
-        let hours = folder.replacen("samples/", "hours/", 1);
-        // What is last stays loose: how many there are says whether one has come.
-        let sum = format!("{hours}/sum.{lasts}.parquet");
-        let sums = store.names(&hours)?;
-        if is_news || sums != [sum.as_str()] {
-            let rows = packer.pack(&names, &summed(HOUR))?;
-            store.remove(&day_of(&hours))?;
-            sums.iter().try_for_each(|old| store.remove(old))?;
-            store.put(&sum, &rows)?;
-            done.sums += 1;
-        }
-        if is_news {
-            let replaced: Vec<String> = names.into_iter().filter(|name| !is_last(name)).collect();
-            done.packed += replace(store, packer, folder, &replaced, SORTED)?;
-        }
+    for series in [&SAMPLES, &RUNTIME] {
+        pack_hours(series, store, packer, now, &mut done)?;
     }
     for (folder, names) in by_folder(&store.names("stacks")?) {
         if names.len() > 1 {
             done.packed += replace(store, packer, folder, &names, SORTED_STACKS)?;
         }
     }
-    done.sums += sum_days(store, packer, now)?;
-    for (table, seconds) in [("samples", keep.minutes), ("hours", keep.hours), ("days", keep.days)]
-    {
+    let mut kept = vec![("heaps", keep.days)];
+    for series in [&SAMPLES, &RUNTIME] {
+        done.sums += sum_days(series, store, packer, now)?;
+        let Series { minutes, hours, days, .. } = series;
+        kept.extend([(*minutes, keep.minutes), (*hours, keep.hours), (*days, keep.days)]);
+    }
+    for (table, seconds) in kept {
         let oldest = format!("{table}/date={}", date_and_hour(now.saturating_sub(seconds)).0);
         for name in store.names(table)? {
             if name < oldest {
@@ -136,23 +156,80 @@ pub fn roll_up(
     Ok(done)
 }
 
+/// Packs and sums up hours that are over.
+fn pack_hours(
+    series: &Series,
+    store: &dyn Store,
+    packer: &mut dyn Packer,
+    now: u64,
+    done: &mut RolledUp,
+) -> io::Result<()> {
+    let names = store.names(series.minutes)?;
+    let mut last: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (run, minute, end) in names.iter().filter_map(|name| minute_file(name)) {
+        let known = last.entry(run).or_default();
+        *known = (*known).max((minute, end));
+    }
+    let is_last = |name: &str| {
+        let found = minute_file(name).filter(|_| series.keeps_last);
+        found.is_some_and(|(run, minute, end)| last.get(run) == Some(&(minute, end)))
+    };
+    let (newest, _) = hour_folders(series, now.saturating_sub(2 * HOUR));
+    for (folder, names) in by_folder(&names) {
+        if folder >= newest.as_str() {
+            continue;
+        }
+        let lasts = names.iter().filter(|name| is_last(name)).count();
+        let is_news = names.iter().any(|name| !is_packed(name) && !is_last(name));
+        let hours = folder.replacen(series.minutes, series.hours, 1);
+        // What is last stays loose: how many there are says whether one has come.
+        let sum = format!("{hours}/sum.{lasts}.parquet");
+        let sums = store.names(&hours)?;
+        if is_news || sums != [sum.as_str()] {
+            let rows = packer.pack(&names, &(series.summed)(HOUR))?;
+            store.remove(&day_of(series, &hours))?;
+            sums.iter().try_for_each(|old| store.remove(old))?;
+            store.put(&sum, &rows)?;
+            done.sums += 1;
+        }
+        if is_news {
+            let replaced: Vec<String> = names.into_iter().filter(|name| !is_last(name)).collect();
+            done.packed += replace(store, packer, folder, &replaced, series.sorted)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file stands for many.
+fn is_packed(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let number = file.strip_prefix(PACKED).and_then(|rest| rest.strip_prefix('.'));
+    let number = number.and_then(|rest| rest.strip_suffix(".parquet"));
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
 /// Sums up days that are over.
-fn sum_days(store: &dyn Store, packer: &mut dyn Packer, now: u64) -> io::Result<usize> {
-    let today = format!("hours/date={}", date_and_hour(now.saturating_sub(2 * HOUR)).0);
+fn sum_days(
+    series: &Series,
+    store: &dyn Store,
+    packer: &mut dyn Packer,
+    now: u64,
+) -> io::Result<usize> {
+    let (_, today) = hour_folders(series, now.saturating_sub(2 * HOUR));
     let mut days: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for name in store.names("hours")? {
+    for name in store.names(series.hours)? {
         if let Some((day, _)) = name.split_once("/hour=")
             && day < today.as_str()
         {
             days.entry(day.to_owned()).or_default().push(name);
         }
     }
-    let sums_of_days = store.names("days")?;
+    let sums_of_days = store.names(series.days)?;
     let mut sums = 0;
     for (day, names) in days {
-        let to = day_of(&day);
+        let to = day_of(series, &day);
         if !sums_of_days.contains(&to) {
-            store.put(&to, &packer.pack(&names, &summed(DAY))?)?;
+            store.put(&to, &packer.pack(&names, &(series.summed)(DAY))?)?;
             sums += 1;
         }
     }
@@ -160,14 +237,16 @@ fn sum_days(store: &dyn Store, packer: &mut dyn Packer, now: u64) -> io::Result<
 }
 
 /// The sum of the day of some hours.
-fn day_of(hours: &str) -> String {
+fn day_of(series: &Series, hours: &str) -> String {
     let day = hours.split("/hour=").next().unwrap_or(hours);
-    format!("{}/sum.parquet", day.replacen("hours/", "days/", 1))
+    format!("{}/sum.parquet", day.replacen(series.hours, series.days, 1))
 }
 
-fn hour_folder(seconds: u64) -> String {
+/// The folder of the minutes of an hour, and that of the hours of its day.
+fn hour_folders(series: &Series, seconds: u64) -> (String, String) {
     let (date, hour) = date_and_hour(seconds);
-    format!("samples/date={date}/hour={hour:02}")
+    let Series { minutes, hours, .. } = series;
+    (format!("{minutes}/date={date}/hour={hour:02}"), format!("{hours}/date={date}"))
 }
 
 fn by_folder(names: &[String]) -> BTreeMap<&str, Vec<String>> {

@@ -15,8 +15,10 @@ use std::time::{Duration, SystemTime};
 use bactrian_trace::{Follower, Recorder, State};
 
 use crate::layout::Run;
+use crate::meter::Meter;
 use crate::origin::Origin;
 use crate::profiler::{Profile, Profiler, minute_of};
+use crate::push::{KnownStacks, Pusher};
 use crate::store::Store;
 use crate::tables::Recorded;
 
@@ -29,8 +31,8 @@ const DELAY: Duration = Duration::from_secs(2);
 /// Profiles that wait for a store that is away. What comes then waits in the trace.
 const MOST_WAITING: usize = 16;
 
-/// Minutes without any news for which is told that what was alive still is. A program that was killed with its recorder is silent
-/// for ever.
+/// For so many minutes without any event, the live memory of a program that cannot be seen to run is still shipped. One that was killed
+/// with its recorder is silent for ever.
 const MOST_SILENT: u64 = 10;
 
 /// Why nothing more was shipped.
@@ -84,7 +86,11 @@ pub struct Shipper {
     minute: Option<u64>,
     /// The minute in which something new was last read.
     heard: u64,
+    /// Reads what the program counts, if it runs on this machine.
+    meter: Option<Meter>,
     waiting: VecDeque<Profile>,
+    /// The servers that profiles are pushed to, and the stacks of this run for them.
+    push: Option<(Arc<Pusher>, KnownStacks)>,
     buffer: Vec<u8>,
 }
 
@@ -106,9 +112,17 @@ impl Shipper {
             told: 0,
             minute: None,
             heard: 0,
+            meter: None,
             waiting: VecDeque::new(),
+            push: None,
             buffer: vec![0; PIECE],
         })
+    }
+
+    /// What is put into the store is pushed to servers, too.
+    #[must_use]
+    pub fn pushing(self, pusher: Arc<Pusher>) -> Shipper {
+        Shipper { push: Some((pusher, KnownStacks::default())), ..self }
     }
 
     /// The trace.
@@ -122,6 +136,9 @@ impl Shipper {
     /// If it is no trace, or the store is away: then the same is tried again next time.
     pub fn poll(&mut self, now: SystemTime) -> Result<Shipped, ShipError> {
         let mut shipped = Shipped { profiles: self.send()?, is_all: false };
+        if let Some(meter) = &mut self.meter {
+            meter.look();
+        }
         // Before the last piece is read: what is written until then is read.
         let has_ended = self.has_ended()?;
         while self.waiting.len() < MOST_WAITING {
@@ -143,14 +160,15 @@ impl Shipper {
             self.begin().map_err(ShipError::Store)?;
             if self.at <= self.skip {
                 if self.at == self.skip {
-                    self.profiler.cut(0);
+                    let told = self.profiler.cut(0);
+                    self.learn(&told);
                 }
                 continue;
             }
             let Some(minute) = self.profiler.minute() else { continue };
             let counted = *self.minute.get_or_insert(minute);
             if minute > counted {
-                self.cut(counted);
+                self.cut(counted, now);
                 self.minute = Some(minute);
                 shipped.profiles += self.send()?;
             }
@@ -166,7 +184,7 @@ impl Shipper {
             false => self.origin.host.clone(),
         };
         let run = Run { host, pid: info.pid, start: info.start };
-        self.origin.complete(info);
+        self.origin.complete(Path::new(&*String::from_utf8_lossy(&info.executable)));
         if let Some((minute, end)) = run.last_in(&*self.store)? {
             if end < self.at {
                 // It is within the first piece: from the start, and in smaller steps.
@@ -174,38 +192,63 @@ impl Shipper {
             }
             (self.skip, self.told, self.minute) = (end, end, Some(minute + 1));
         }
+        self.meter = Meter::of(run.pid, run.start);
+        if let Some(meter) = &mut self.meter {
+            meter.look();
+        }
         self.run = Some(run);
         Ok(())
     }
 
     /// A minute is over when its time is, whether anything happens or not: what is alive is alive. The last one is over with the
     /// program.
-    fn pass_time(&mut self, now: SystemTime, has_ended: bool) {
-        let now = minute_at(now);
+    fn pass_time(&mut self, time: SystemTime, has_ended: bool) {
+        let now = minute_at(time);
         let Some(counted) = self.minute else { return };
         let is_news = self.profiler.end() > self.told;
-        let is_silent = !is_news && now > self.heard + MOST_SILENT;
+        // Unless it can be seen to run.
+        let is_seen = self.meter.as_ref().is_some_and(Meter::is_running);
+        let is_silent = !is_news && !is_seen && now > self.heard + MOST_SILENT;
         let is_over = if has_ended { is_news } else { now > counted && !is_silent };
         if is_over && !self.profiler.is_empty() {
-            self.cut(counted);
+            self.cut(counted, time);
             self.minute = Some(now.max(counted + 1));
         }
     }
 
-    fn cut(&mut self, minute: u64) {
-        let profile = self.profiler.cut(minute);
+    fn cut(&mut self, minute: u64, now: SystemTime) {
+        let mut profile = self.profiler.cut(minute);
         self.told = profile.end;
+        self.learn(&profile);
+        // What is counted now is not of a minute that is long over.
+        if let Some(meter) = self.meter.as_mut().filter(|_| minute_at(now) <= minute + 1) {
+            profile.runtime = meter.take();
+        }
         self.waiting.push_back(profile);
+    }
+
+    /// Keeps new stacks: what is pushed has whole stacks, not their ids.
+    fn learn(&mut self, profile: &Profile) {
+        if let Some((_, stacks)) = &mut self.push {
+            stacks.learn(profile, &self.origin);
+        }
     }
 
     /// Puts what waits into the store.
     fn send(&mut self) -> Result<usize, ShipError> {
         let (Some(run), Some(info)) = (&self.run, self.profiler.info()) else { return Ok(0) };
         let recorder = Recorder::parse(&info.context);
-        let recorded = Recorded { rate: info.sample_rate, ocaml: recorder.map(|it| it.ocaml) };
+        let recorded = Recorded {
+            rate: info.sample_rate,
+            ocaml: recorder.map(|it| it.ocaml),
+            trace: std::path::absolute(&self.path).ok(),
+        };
         let mut sent = 0;
         while let Some(profile) = self.waiting.front() {
             profile.put(&*self.store, run, &self.origin, &recorded).map_err(ShipError::Store)?;
+            if let Some((pusher, stacks)) = &self.push {
+                pusher.offer(profile, run, &self.origin, recorded.rate, stacks);
+            }
             self.waiting.pop_front();
             sent += 1;
         }

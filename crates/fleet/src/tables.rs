@@ -2,13 +2,16 @@
 
 use std::fmt::Write;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bactrian_export::write_table;
-use bactrian_tables::schema::{self, FLEET_STACKS, SAMPLES, Table};
+use bactrian_tables::schema::{FLEET_STACKS, RUNTIME, SAMPLES, Table};
 use bactrian_tables::{Columns, Scan, Sink, Tables, Values};
 
 use crate::layout::Run;
+use crate::meter::{PauseCounts, RuntimeCounts};
 use crate::origin::Origin;
 use crate::profiler::{Counts, FrameText, NewStack, Profile};
 use crate::redact::Redact;
@@ -21,6 +24,8 @@ pub struct Recorded {
     pub rate: f64,
     /// The version of OCaml, if the recorder has said so.
     pub ocaml: Option<String>,
+    /// The trace.
+    pub trace: Option<PathBuf>,
 }
 
 impl Profile {
@@ -41,7 +46,8 @@ impl Profile {
             let name = run.stacks(&origin.build_id, self.minute);
             store.put(&name, &tables.file(&FLEET_STACKS)?)?;
         }
-        store.put(&run.samples(self.minute, self.end), &tables.file(&SAMPLES)?)
+        store.put(&run.samples(self.minute, self.end), &tables.file(&SAMPLES)?)?;
+        store.put(&run.runtime(self.minute), &tables.file(&RUNTIME)?)
     }
 }
 
@@ -72,7 +78,7 @@ impl ProfileTables<'_> {
             let text: Option<Arc<str>> = text.map(Arc::from);
             Values::text(rows.iter().map(|_| text.clone()))
         };
-        let Recorded { rate, ocaml } = self.recorded;
+        let Recorded { rate, ocaml, .. } = self.recorded;
         Columns::offer(scan, sink, rows.len(), |columns| {
             columns
                 .next("time", || same(self.profile.minute * 60))
@@ -91,6 +97,47 @@ impl ProfileTables<'_> {
                 .next("promoted", || count(|it| it.promoted))
                 .next("live_blocks", || count(|it| it.live_blocks))
                 .next("live", || count(|it| it.live))
+        })
+    }
+
+    /// One row.
+    fn runtime(&self, scan: &Scan<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        let text = |text: Option<&str>| Values::text([text.map(Arc::from)].into_iter());
+        let whole = |number: Option<u64>| Values::whole([number].into_iter());
+        let seconds = |time: Option<Duration>| Values::Real(vec![time.map(|it| it.as_secs_f64())]);
+        let RuntimeCounts { heap, live, rss, time, pauses, .. } = self.profile.runtime;
+        let counts = self.profile.runtime;
+        let of_pauses = |of: fn(PauseCounts) -> Option<Duration>| seconds(pauses.and_then(of));
+        let trace = self.recorded.trace.as_deref();
+        let trace = trace.and_then(|trace| self.origin.redact.path(trace));
+        Columns::offer(scan, sink, 1, |columns| {
+            columns
+                .next("time", || whole(Some(self.profile.minute * 60)))
+                .next("service", || text(Some(&self.origin.service)))
+                .next("version", || text(self.origin.version.as_deref()))
+                .next("host", || text(Some(&self.run.host)))
+                .next("pid", || whole(Some(self.run.pid)))
+                .next("start", || whole(Some(self.run.start / 1_000_000)))
+                .next("build_id", || text(Some(&self.origin.build_id)))
+                .next("ocaml", || text(self.recorded.ocaml.as_deref()))
+                .next("labels", || text(Some(&self.origin.labels())))
+                .next("heap", || whole(heap))
+                .next("live", || whole(live))
+                .next("free", || {
+                    whole(heap.zip(live).map(|(heap, live)| heap.saturating_sub(live)))
+                })
+                .next("rss", || whole(rss))
+                .next("seconds", || seconds(time))
+                .next("minor_collections", || whole(counts.minor_collections))
+                .next("major_collections", || whole(counts.major_collections))
+                .next("compactions", || whole(counts.compactions))
+                .next("allocated_words", || whole(counts.allocated_words))
+                .next("promoted_words", || whole(counts.promoted_words))
+                .next("pauses", || whole(pauses.map(|pauses| pauses.count)))
+                .next("pause_seconds", || of_pauses(|pauses| Some(pauses.sum)))
+                .next("pause_median", || of_pauses(|pauses| pauses.median))
+                .next("pause_max", || of_pauses(|pauses| pauses.longest))
+                .next("trace", || text(trace.as_deref()))
         })
     }
 
@@ -142,7 +189,7 @@ impl ProfileTables<'_> {
 
 impl Tables for ProfileTables<'_> {
     fn tables(&self) -> &'static [&'static Table] {
-        schema::OF_FLEETS
+        &[&SAMPLES, &FLEET_STACKS, &RUNTIME]
     }
 
     fn has_parts(&self, _: &Table) -> bool {
@@ -154,6 +201,7 @@ impl Tables for ProfileTables<'_> {
             _ if scan.part.index > 0 => Ok(()),
             "samples" => self.samples(scan, sink),
             "stacks" => self.stacks(scan, sink),
+            "runtime" => self.runtime(scan, sink),
             name => Err(io::Error::other(format!("a profile has no table {name}"))),
         }
     }

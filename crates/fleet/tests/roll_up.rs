@@ -78,6 +78,7 @@ fn filled(folder: &Folder) -> Vec<String> {
                 .put(&run.samples(minute, minute * 10), format!("{row}\n").as_bytes())
                 .expect("room");
             folder.put(&run.stacks("build", minute), format!("{row}\n").as_bytes()).expect("room");
+            folder.put(&run.runtime(minute), format!("{row}\n").as_bytes()).expect("room");
             rows.push(row);
         }
     }
@@ -112,14 +113,14 @@ fn killed_at_any_step_it_has_nothing_twice_and_ends_the_next_time() {
         let rows = filled(&folder);
         let mortal = Mortal { folder: folder.clone(), steps: steps.into() };
         was_killed = rolled_up(&mortal, now).is_err();
-        for table in ["samples", "hours", "stacks"] {
+        for table in ["samples", "hours", "stacks", "runtime", "runtime_hours"] {
             let there = rows_in(&folder, table);
             let mut once = there.clone();
             once.dedup();
             assert_eq!(there, once, "{table} after {steps} steps");
         }
         rolled_up(&folder, now).expect("nobody kills it");
-        for table in ["samples", "hours", "stacks"] {
+        for table in ["samples", "hours", "stacks", "runtime", "runtime_hours"] {
             assert_eq!(rows_in(&folder, table), rows, "{table} after {steps} steps and again");
         }
         assert_eq!(folder.names("packing").expect("a store"), [""; 0]);
@@ -147,10 +148,13 @@ fn files_become_few_and_what_comes_late_is_not_lost() {
     let folder = Folder::new(place.path());
     let mut rows = filled(&folder);
     let done = rolled_up(&folder, BEGIN + 6 * HOUR).expect("a store");
-    assert_eq!((done.packed, done.sums), (10 + 12, 3));
+    assert_eq!((done.packed, done.sums), (10 + 12 + 12, 3 + 3));
     // Three hours, and the last file of each machine.
     assert_eq!(folder.names("samples").expect("a store").len(), 3 + 2);
     assert_eq!(folder.names("stacks").expect("a store").len(), 1);
+    // Of what the runtime counted nothing has to stay.
+    assert_eq!(folder.names("runtime").expect("a store").len(), 3);
+    let counted = rows.clone();
     // A machine that was away tells of the second hour, and nothing after that.
     let late = BEGIN / 60 + 70;
     let run = run_of("c");
@@ -160,8 +164,9 @@ fn files_become_few_and_what_comes_late_is_not_lost() {
     assert_eq!(rows_in(&folder, "hours"), rows);
     assert_eq!(rows_in(&folder, "samples"), rows);
     // The next day there is a sum of the day; much later, nothing else.
-    assert_eq!(rolled_up(&folder, BEGIN + 24 * HOUR).expect("a store").sums, 1);
+    assert_eq!(rolled_up(&folder, BEGIN + 24 * HOUR).expect("a store").sums, 2);
     assert_eq!(rows_in(&folder, "days"), rows);
+    assert_eq!(rows_in(&folder, "runtime_days"), counted);
     rolled_up(&folder, BEGIN + 24 * 30 * HOUR).expect("a store");
     let counts: BTreeMap<&str, usize> =
         ["samples", "hours", "days"].map(|table| (table, rows_in(&folder, table).len())).into();

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use bactrian_analysis::heap::{ClassKind, Heap, Visit, blocks_of};
-use bactrian_graph::{NONE, Node, inherit};
+use bactrian_analysis::heap::{ClassKind, Heap, SoleRoots, Visit, blocks_of};
+use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::Block;
 
 use crate::batch::{Columns, Values};
@@ -29,8 +29,7 @@ pub struct HeapTables {
 
 /// Which root alone holds each block.
 struct Roots {
-    /// For each block the index of a name, or [`NONE`].
-    of: Vec<u32>,
+    of: SoleRoots,
     names: Arc<[Arc<str>]>,
 }
 
@@ -58,25 +57,9 @@ impl HeapTables {
 
     fn roots(&self) -> &Roots {
         self.roots.get_or_init(|| {
-            let (heap, blocks) = (&*self.heap, self.heap.blocks());
-            let mut names: Vec<Arc<str>> = Vec::new();
-            let mut of = vec![NONE; blocks];
-            // Below the super-root (0) are kinds of roots, below them modules and threads, and below those
-            // their fields and frames. The inherited number is the index of a name plus one, shifted left by
-            // one bit; the lowest bit says that the name is only that of a kind.
-            inherit(&heap.dominators().parent, heap.root(), |node, above| {
-                let (name, is_kind) = (above >> 1, above & 1 == 1);
-                if (node as usize) < blocks {
-                    of[node as usize] = name.checked_sub(1).unwrap_or(NONE);
-                    return above;
-                }
-                if above != 0 && !is_kind {
-                    return above;
-                }
-                names.push(heap.describe(node).into());
-                (names.len() as u32) << 1 | u32::from(above == 0)
-            });
-            Roots { of, names: names.into() }
+            let of = SoleRoots::of(&self.heap);
+            let names = of.names().iter().map(|name| name.as_str().into()).collect();
+            Roots { of, names }
         })
     }
 
@@ -141,9 +124,7 @@ impl HeapTables {
                     })
                     .next("root", || {
                         let Roots { of, names } = self.roots();
-                        let place =
-                            |id: Node| of.get(id as usize).copied().filter(|it| *it != NONE);
-                        Values::named(names, ids().map(place))
+                        Values::named(names, ids().map(|id| of.place(id)))
                     })
                     .next("site", || {
                         Values::text(ids().map(|id| self.sampled().get(&id)?.site.clone()))

@@ -4,8 +4,8 @@
 //! Columns are only ever added, at the end; a reader of a file of an earlier version uses the columns that the
 //! file has.
 
-/// The version of the schema, stored in the metadata of files.
-pub const VERSION: u32 = 1;
+/// The version of the schema, in the metadata of files.
+pub const VERSION: u32 = 2;
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,8 +264,97 @@ pub const FLEET_STACKS: Table = Table {
     ],
 };
 
+/// Of a fleet: what the runtime of a program counted in a minute.
+pub const RUNTIME: Table = Table {
+    name: "runtime",
+    about: "A minute of a program on a machine, as its runtime and the kernel count it, with a row for each profile in `samples`. Counts are null where `ship` could not read them: it runs on another machine, or the program has ended",
+    columns: &[
+        column("time", Whole, "the start of the minute, in seconds since 1970"),
+        column("service", Text, "the service"),
+        nullable("version", Text, "its version, if it was given"),
+        column("host", Text, "the machine"),
+        column("pid", Whole, "the process"),
+        column("start", Whole, "when that was started, in seconds since 1970"),
+        column("build_id", Text, "which build of the program it is"),
+        nullable("ocaml", Text, "the version of OCaml"),
+        column("labels", Text, "all other labels: `zone=a,team=b`"),
+        nullable("heap", Whole, "bytes of the major heap at the end of the minute"),
+        nullable(
+            "live",
+            Whole,
+            "bytes of it that are not free: live blocks, and dead ones that were not swept yet",
+        ),
+        nullable("free", Whole, "bytes of it that are free"),
+        nullable("rss", Whole, "bytes of the process in physical memory"),
+        nullable(
+            "seconds",
+            Real,
+            "the time that the following columns count, which ends with the minute: `sum(minor_collections) / sum(seconds)` is a rate",
+        ),
+        nullable("minor_collections", Whole, "minor collections"),
+        nullable("major_collections", Whole, "major collections that were completed"),
+        nullable("compactions", Whole, "compactions of the heap"),
+        nullable("allocated_words", Whole, "words that were allocated"),
+        nullable(
+            "promoted_words",
+            Whole,
+            "words that were promoted from the minor heaps to the major heap",
+        ),
+        nullable(
+            "pauses",
+            Whole,
+            "pauses of the program for its collector, in all domains; null unless the agent or the runtime's event ring measures them",
+        ),
+        nullable(
+            "pause_seconds",
+            Real,
+            "their sum; divided by `seconds` it is the share of time in the collector",
+        ),
+        nullable("pause_median", Real, "their median, in seconds; null in sums of hours and days"),
+        nullable("pause_max", Real, "the longest, in seconds"),
+        nullable("trace", Text, "the path of the trace on the machine, for `bactrian view` there"),
+    ],
+};
+
+/// Of a fleet: what snapshots of heaps hold.
+pub const SUMMARIES: Table = Table {
+    name: "heaps",
+    about: "The blocks of one class that one root holds, in a snapshot of a heap. Sums of `bytes` and `retained` over all roots are those of `bactrian heap types`; the sum of `bytes` over all classes is what the root retains",
+    columns: &[
+        column("time", Whole, "when the snapshot was taken, in seconds since 1970"),
+        column("service", Text, "the service"),
+        nullable("version", Text, "its version, if it was given"),
+        column("host", Text, "the machine"),
+        column("pid", Whole, "the process"),
+        column("build_id", Text, "which build of the program it is"),
+        column("ocaml", Text, "the version of OCaml"),
+        column("labels", Text, "all other labels: `zone=a,team=b`"),
+        column(
+            "snapshot",
+            Whole,
+            "the number that tells this snapshot from others: the microseconds since 1970 at which it was taken",
+        ),
+        nullable("path", Text, "the path of the snapshot on the machine, if it was kept"),
+        column(
+            "class",
+            Text,
+            "what the blocks are: their type, or tag and size where that is not known",
+        ),
+        column("kind", Text, "type, string, float, closure, custom and so on"),
+        nullable(
+            "root",
+            Text,
+            "the module, stack or other root that alone holds them; null if several do, or none",
+        ),
+        column("reachable", Truth, "whether any root reaches them"),
+        column("blocks", Whole, "how many"),
+        column("bytes", Whole, "their shallow size, with headers"),
+        column("retained", Whole, "what would be freed without them, in bytes"),
+    ],
+};
+
 /// The tables of a fleet.
-pub const OF_FLEETS: &[&Table] = &[&SAMPLES, &FLEET_STACKS];
+pub const OF_FLEETS: &[&Table] = &[&SAMPLES, &FLEET_STACKS, &RUNTIME, &SUMMARIES];
 /// The tables of a snapshot.
 pub const OF_HEAPS: &[&Table] = &[&BLOCKS, &EDGES, &ROOTS, &CLASSES, &STRINGS];
 /// The tables of a trace.

@@ -29,6 +29,7 @@ mod questions;
 mod reduced;
 mod roots;
 mod show;
+mod sole_roots;
 mod summary;
 mod sums;
 mod suspects;
@@ -85,6 +86,7 @@ pub use reduced::{
 };
 pub use roots::{FirstRootRow, LeftOut, RootRow, Roots, RootsShape, first_roots, roots};
 pub use show::{Allocation, FieldLine, KnownType, NodeLine, Shown, show};
+pub use sole_roots::{HeldClass, SoleRoots, held_classes};
 pub use summary::{
     CollectorNumber, FiberStacks, MajorHeap, Process, ProcessLine, SizeRow, StackSum, Summary,
     UseRow, summary,

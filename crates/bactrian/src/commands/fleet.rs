@@ -1,25 +1,26 @@
 //! `bactrian fleet`: what many machines allocate and retain, from the store that `bactrian ship` fills.
 //!
-//! The questions are those of `bactrian_fleet::questions`, and the engine is a separate program
-//! ([`crate::engine`]); this module displays the answers.
+//! The questions are those of `bactrian_fleet::questions`, the engine is a program of its own ([`crate::engine`]); [`shown`] shows
+//! the answers.
 
-use std::collections::BTreeMap;
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use bactrian_analysis::units::show_bytes;
-use bactrian_fleet::questions::{EXTENT, QUESTIONS, Question, STEPS, Window};
-use bactrian_fleet::roll_up::{self, Retention};
-use bactrian_fleet::{Folder, Store};
-use serde_json::{Value, json};
-
-use crate::engine::{self, Engine, FleetEngine, Row};
-use crate::failure::{Failure, Status};
-use crate::output::{
-    Align, Console, HEADING, INTERVAL, Table, print_envelope, show_date, show_number,
+use bactrian_fleet::Store;
+use bactrian_fleet::questions::{
+    EXTENT, EXTENT_OF_HEAPS, OF_HOST, QUESTIONS, Question, STEPS, Window,
 };
+use bactrian_fleet::roll_up::{self, Retention};
+use bactrian_tables::schema::{FLEET_STACKS, RUNTIME, SAMPLES, SUMMARIES};
+use serde_json::json;
+
+use crate::engine::{self, Engine, FleetEngine, Row, TableFolders};
+use crate::failure::{Failure, Status};
+use crate::output::{Console, print_envelope, show_number};
+use crate::spark::Spark;
 
 /// Show what a fleet of machines allocates and holds.
 ///
@@ -34,6 +35,7 @@ use crate::output::{
   bactrian fleet /mnt/profiles                                  what stands out, services, sites
   bactrian fleet /mnt/profiles --show growing-sites --service search
   bactrian fleet /mnt/profiles --show builds-allocate --since 24h --by hour
+  bactrian fleet /mnt/profiles --host mail-0031                 the programs of one machine, and where their traces are
   bactrian fleet s3://profiles/production --json
   bactrian fleet roll-up /mnt/profiles                          pack, sum up by hour and day, remove what is old")]
 pub struct Args {
@@ -49,15 +51,44 @@ pub struct Args {
     /// Of one service only
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
+    /// Of one machine only: its programs, where their traces are on it, and what they hold
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
     /// How much to look at, back from the last profile: 90m, 2h, 7d [default: 2h of minutes, 7d of hours, 90d of days]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     since: Option<u64>,
     /// By minutes as they were shipped, or by hours or days as `roll-up` sums them up
     #[arg(long, value_name = "STEP", value_enum, default_value = "minute")]
     by: Level,
+    /// Have another engine answer: spark://HOST:7077, or spark:MASTER for any other master of Spark [default: bactrian-query]
+    ///
+    /// Spark is driven by Python: PYSPARK_PYTHON names one that has pyspark (otherwise python3), or SPARK_HOME an installation.
+    #[arg(long, value_name = "ENGINE", value_parser = other_engine)]
+    engine: Option<OtherEngine>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// An engine that is not ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum OtherEngine {
+    /// Spark, with this master.
+    Spark(String),
+}
+
+fn other_engine(text: &str) -> Result<OtherEngine, String> {
+    match text.split_once(':') {
+        Some(("spark", rest)) if rest.starts_with("//") => {
+            Ok(OtherEngine::Spark(text.to_owned()))
+        }
+        Some(("spark", master)) if !master.is_empty() => Ok(OtherEngine::Spark(master.to_owned())),
+        Some(("clickhouse", _)) => Err(
+            "ClickHouse is not supported: it reads the files by itself (docs/fleet.md), and these questions were never run there"
+                .to_owned(),
+        ),
+        _ => Err("an engine is spark://HOST:7077, or spark:MASTER".to_owned()),
+    }
 }
 
 /// What is done with a store.
@@ -101,12 +132,12 @@ enum Level {
 }
 
 impl Level {
-    /// The directory of its samples.
-    fn folder(self) -> &'static str {
+    /// Where its samples are, and what the runtime counted.
+    fn folders(self) -> (&'static str, &'static str) {
         match self {
-            Level::Minute => "samples",
-            Level::Hour => "hours",
-            Level::Day => "days",
+            Level::Minute => ("samples", "runtime"),
+            Level::Hour => ("hours", "runtime_hours"),
+            Level::Day => ("days", "runtime_days"),
         }
     }
 
@@ -139,36 +170,47 @@ fn seconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a time is a number of minutes, hours or days: 90m, 2h, 7d".to_owned())
 }
 
-/// Executes the program that has the engine.
-pub fn run() -> Result<Status, Failure> {
-    engine::become_engine()
+/// Answers, or becomes the program that has the engine if that is needed.
+pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+    let is_folder = args.store.as_ref().is_some_and(|store| !store.contains("://"));
+    match args.engine {
+        Some(_) if is_folder => answer(args, None, console),
+        _ => engine::become_engine(),
+    }
 }
 
 /// Answers with an engine.
 pub(crate) fn answer(
     args: &Args,
-    engine: &dyn Engine,
+    engine: Option<&dyn Engine>,
     console: &mut Console,
 ) -> Result<Status, Failure> {
-    if let Some(Work::RollUp(args)) = &args.work {
+    if let (Some(Work::RollUp(args)), Some(engine)) = (&args.work, engine) {
         return roll_up(args, engine, console);
     }
     let store = args.store.as_deref().unwrap_or_default();
     let mut fleet = Fleet::open(args, store, engine)?;
+    let all = match &args.host {
+        Some(_) if args.show.is_none() => &OF_HOST[..],
+        _ => &QUESTIONS[..],
+    };
     let chosen = |question: &&Question| match &args.show {
         Some(name) => question.option == name,
         None => true,
     };
-    let answers = fleet.answers(QUESTIONS.iter().filter(chosen))?;
+    let answers = fleet.answers(all.iter().filter(chosen))?;
+    let findings = shown::findings(&fleet.window, &answers);
     if args.json {
         let Window { begin, end, .. } = fleet.window;
-        let result = json!({ "begin": begin, "end": end, "answers": answers });
+        let result =
+            json!({ "begin": begin, "end": end, "findings": findings, "answers": answers });
         print_envelope(console, "fleet", [], &result)?;
         return Ok(Status::Done);
     }
-    match &args.show {
-        Some(_) => answers.values().try_for_each(|rows| print_rows(rows, console))?,
-        None => print_overview(&fleet.window, &answers, console)?,
+    match (&args.show, &args.host) {
+        (Some(_), _) => answers.values().try_for_each(|rows| shown::print_rows(rows, console))?,
+        (None, Some(host)) => shown::print_host(host, &answers, console)?,
+        (None, None) => shown::print_overview(&fleet.window, &answers, &findings, console)?,
     }
     Ok(Status::Done)
 }
@@ -183,33 +225,48 @@ struct Fleet {
 }
 
 impl Fleet {
-    fn open(args: &Args, store: &str, engine: &dyn Engine) -> Result<Fleet, Failure> {
+    fn open(args: &Args, address: &str, engine: Option<&dyn Engine>) -> Result<Fleet, Failure> {
         let span = args.since.unwrap_or(args.by.span());
         let nothing = |what: &str| {
             Failure::Input(anyhow::anyhow!(
-                "{store}: {what}: `bactrian ship --to {store}` fills it"
+                "{address}: {what}: `bactrian ship --to {address}` fills it"
             ))
         };
-        let names =
-            opened(store, engine)?.names(args.by.folder()).map_err(|error| named(store, error))?;
-        let mut folders: Vec<&str> =
-            names.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
-        folders.dedup();
-        // More folders than the range needs, because there may be hours without data.
+        let store = engine::open_store(address, engine)?;
+        // Enough of the last: there may be hours without anything.
         let most = span.div_ceil(args.by.step().max(3600)) + 1;
-        let skip = folders.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-        if folders.is_empty() {
+        let (samples, runtime) = args.by.folders();
+        let samples = last_folders(&*store, address, samples, most)?;
+        let runtime = last_folders(&*store, address, runtime, most)?;
+        let heaps = last_folders(&*store, address, SUMMARIES.name, u64::MAX)?;
+        let has_samples = !samples.is_empty();
+        // Of snapshots there are no sums of hours.
+        if !has_samples && (heaps.is_empty() || args.by != Level::Minute) {
             return Err(nothing("there are no profiles"));
         }
-        let mut engine = engine.fleet(store, &folders[skip..])?;
-        let extent = engine.rows(EXTENT)?;
+        let stacks = if has_samples { vec![FLEET_STACKS.name.to_owned()] } else { Vec::new() };
+        let tables = [
+            TableFolders { table: &SAMPLES, folders: samples },
+            TableFolders { table: &RUNTIME, folders: runtime },
+            TableFolders { table: &SUMMARIES, folders: heaps },
+            TableFolders { table: &FLEET_STACKS, folders: stacks },
+        ];
+        let mut engine: Box<dyn FleetEngine> = match (&args.engine, engine) {
+            (Some(OtherEngine::Spark(master)), _) => {
+                Box::new(Spark::open(master, address, &tables)?)
+            }
+            (None, Some(engine)) => engine.fleet(address, &tables)?,
+            (None, None) => return Err(Failure::Usage("this needs an engine".to_owned())),
+        };
+        let extent = engine.rows(if has_samples { EXTENT } else { EXTENT_OF_HEAPS })?;
         let time = |name: &str| extent.first().and_then(|row| row.get(name)?.as_u64());
         let (Some(first), Some(last)) = (time("first"), time("last")) else {
             return Err(nothing("its profiles are empty"));
         };
         let end = last + args.by.step();
         let begin = first.max(end.saturating_sub(span));
-        Ok(Fleet { engine, window: Window { begin, end, service: args.service.clone() } })
+        let (service, host) = (args.service.clone(), args.host.clone());
+        Ok(Fleet { engine, window: Window { begin, end, service, host } })
     }
 
     fn answers<'q>(
@@ -231,12 +288,18 @@ fn named(store: &str, error: std::io::Error) -> Failure {
     Failure::Input(anyhow::anyhow!("{store}: {error}"))
 }
 
-/// Opens a store, local or remote.
-fn opened(store: &str, engine: &dyn Engine) -> Result<Arc<dyn Store>, Failure> {
-    match store.contains("://") {
-        true => engine.store(store),
-        false => Ok(Arc::new(Folder::new(Path::new(store)))),
-    }
+/// The last folders in which there are files of a table.
+fn last_folders(
+    store: &dyn Store,
+    address: &str,
+    table: &str,
+    most: u64,
+) -> Result<Vec<String>, Failure> {
+    let names = store.names(table).map_err(|error| named(address, error))?;
+    let folders: BTreeSet<&str> =
+        names.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
+    let skip = folders.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(folders.into_iter().skip(skip).map(str::to_owned).collect())
 }
 
 fn roll_up(
@@ -244,7 +307,7 @@ fn roll_up(
     engine: &dyn Engine,
     console: &mut Console,
 ) -> Result<Status, Failure> {
-    let store = opened(&args.store, engine)?;
+    let store = engine::open_store(&args.store, Some(engine))?;
     let mut packer = engine.packer(&args.store)?;
     let keep = Retention {
         minutes: args.keep_minutes.saturating_mul(DAY),
@@ -263,188 +326,4 @@ fn roll_up(
         files(done.removed)
     )?;
     Ok(Status::Done)
-}
-
-fn text<'r>(row: &'r Row, column: &str) -> &'r str {
-    row.get(column).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn number(row: &Row, column: &str) -> f64 {
-    row.get(column).and_then(Value::as_f64).unwrap_or_default()
-}
-
-/// A site: `Index.add index.ml:40`.
-fn site(row: &Row) -> String {
-    match (text(row, "leaf"), text(row, "file"), number(row, "line")) {
-        (leaf, "", _) => leaf.to_owned(),
-        (leaf, file, line) => format!("{leaf} {file}:{line}"),
-    }
-}
-
-fn times(now: f64, before: f64) -> String {
-    match now / before {
-        ratio if ratio >= 10.0 => format!("{ratio:.0} times"),
-        ratio => format!("{ratio:.1} times"),
-    }
-}
-
-/// Findings, one sentence each: growth, regressions of a build, outlying hosts.
-fn findings(window: &Window, answers: &Answers) -> Vec<String> {
-    let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
-    let mut all = Vec::new();
-    // From the middle of the first quarter to the middle of the last.
-    let hours = (window.end - window.begin) as f64 / 3600.0 * 0.75;
-    for row in rows("growing_sites").iter().take(3) {
-        all.push(format!(
-            "{}: {} is held more and more: {} an hour on {}, {} at the end",
-            text(row, "service"),
-            site(row),
-            show_bytes(number(row, "growth") / hours),
-            show_number(number(row, "hosts") as u64, "host"),
-            show_bytes(number(row, "late")),
-        ));
-    }
-    for (name, what) in [("builds_allocate", "allocates"), ("builds_hold", "holds")] {
-        let per = if name == "builds_allocate" { " a minute and host" } else { " a host" };
-        for row in rows(name).iter().filter(|row| number(row, "difference") > 0.0).take(3) {
-            let (before, now) = (number(row, "before"), number(row, "now"));
-            all.push(format!(
-                "{}: build {} {what} {} as much as {} in {}: {} instead of {}{per}",
-                text(row, "service"),
-                text(row, "build"),
-                times(now, before),
-                text(row, "build_before"),
-                text(row, "leaf"),
-                show_bytes(now),
-                show_bytes(before),
-            ));
-        }
-    }
-    for row in rows("odd_hosts").iter().take(3) {
-        let (live, others) = (number(row, "live"), number(row, "others"));
-        all.push(format!(
-            "{}: {} holds {}, {} what the others hold",
-            text(row, "service"),
-            text(row, "host"),
-            show_bytes(live),
-            times(live, others)
-        ));
-    }
-    for row in rows("odd_sites").iter().take(3) {
-        all.push(format!(
-            "{}: {} holds {} of {}, the others {}",
-            text(row, "service"),
-            text(row, "host"),
-            show_bytes(number(row, "live")),
-            site(row),
-            show_bytes(number(row, "others"))
-        ));
-    }
-    all
-}
-
-fn print_overview(
-    window: &Window,
-    answers: &Answers,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
-    let total =
-        |column: &str| rows("services").iter().map(|row| number(row, column)).sum::<f64>() as u64;
-    writeln!(
-        console.out(),
-        "{}, {}, {}; {} from {} to {}",
-        show_number(rows("services").len() as u64, "service"),
-        show_number(total("hosts"), "host"),
-        show_number(total("builds"), "build"),
-        show_number(total("profiles"), "profile"),
-        show_date(window.begin as f64),
-        show_date(window.end as f64)
-    )?;
-    let findings = findings(window, answers);
-    writeln!(console.out(), "\n{HEADING}What stands out{HEADING:#}")?;
-    for finding in &findings {
-        writeln!(console.out(), "- {finding}")?;
-    }
-    if findings.is_empty() {
-        writeln!(
-            console.out(),
-            "nothing: no growth, no build and no host differs by more than chance"
-        )?;
-    }
-    let mut services = Table::new(&[
-        ("hosts", Align::Right),
-        ("builds", Align::Right),
-        ("allocated/min", Align::Right),
-        ("held", Align::Right),
-        ("service", Align::Left),
-    ]);
-    for row in rows("services") {
-        services.row(vec![
-            number(row, "hosts").to_string(),
-            number(row, "builds").to_string(),
-            show_bytes(number(row, "allocated_per_minute")),
-            show_bytes(number(row, "live")),
-            text(row, "service").to_owned(),
-        ]);
-    }
-    services.print_apart(console)?;
-    let mut sites = Table::new(&[
-        ("held", Align::Right),
-        (INTERVAL, Align::Right),
-        ("hosts", Align::Right),
-        ("service", Align::Left),
-        ("allocated in", Align::Left),
-    ]);
-    for row in rows("live_sites").iter().take(12) {
-        let live = number(row, "live");
-        sites.row(vec![
-            show_bytes(live),
-            format!("±{:.1} %", 196.0 * number(row, "error") / live),
-            number(row, "hosts").to_string(),
-            text(row, "service").to_owned(),
-            site(row),
-        ]);
-    }
-    Ok(sites.print_apart(console)?)
-}
-
-/// Columns that are seconds since 1970, and columns that are counts or plain numbers; other numbers are
-/// bytes.
-const DATES: [&str; 2] = ["time", "since"];
-const COUNTS: [&str; 5] = ["hosts", "hosts_growing", "builds", "runs", "profiles"];
-const PLAIN: [&str; 2] = ["line", "significance"];
-
-/// Prints any answer as a table headed by its column names.
-fn print_rows(rows: &[Row], console: &mut Console) -> Result<(), Failure> {
-    let Some(first) = rows.first() else {
-        writeln!(console.out(), "nothing")?;
-        return Ok(());
-    };
-    let is_site = first.contains_key("file");
-    let columns: Vec<&String> = first
-        .keys()
-        .filter(|name| !is_site || !["file", "line"].contains(&name.as_str()))
-        .collect();
-    let mut table = Table::named(columns.iter().map(|name| {
-        let is_text = first[name.as_str()].is_string() || DATES.contains(&name.as_str());
-        (name.replace('_', " ").into(), if is_text { Align::Left } else { Align::Right })
-    }));
-    for row in rows {
-        let cell = |name: &&String| match &row[name.as_str()] {
-            _ if is_site && *name == "leaf" => site(row),
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            value if DATES.contains(&name.as_str()) => {
-                show_date(value.as_f64().unwrap_or_default())
-            }
-            value if COUNTS.contains(&name.as_str()) => value.to_string(),
-            value if PLAIN.contains(&name.as_str()) => {
-                format!("{:.1}", value.as_f64().unwrap_or_default())
-            }
-            value => show_bytes(value.as_f64().unwrap_or_default()),
-        };
-        table.row(columns.iter().map(cell).collect());
-    }
-    Ok(table.print(console)?)
 }

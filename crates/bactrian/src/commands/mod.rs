@@ -18,6 +18,7 @@ pub mod fleet;
 pub mod heap;
 mod heap_check;
 mod heap_info;
+mod heap_summaries;
 pub mod info;
 mod instructions;
 pub mod lifetimes;

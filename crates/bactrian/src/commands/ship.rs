@@ -10,10 +10,12 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use bactrian_capture::launch::interrupts;
-use bactrian_fleet::{Folder, Origin, Redact, ShipError, Shipper, Store};
+use bactrian_fleet::{PushServer, Pusher, ShipError, Shipper, Store};
 
+use crate::commands::heap_summaries::{HeapOptions, HeapSummaries, is_snapshot_name};
 use crate::engine::{self, Engine};
 use crate::failure::{Failure, Status};
+use crate::origin_args::OriginArgs;
 use crate::output::{Console, show_number};
 
 /// The interval between polls.
@@ -23,7 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Send profiles of recorded programs into a store, minute by minute.
 ///
-/// Follows traces while `bactrian record` writes them; of folders, all traces that are in them and that come. The store is a
+/// Follows traces while `bactrian record` writes them; of folders, all traces that are in them and that come. With each minute goes
+/// what the program's runtime counted, read from its memory, if it runs on this machine. Of snapshots of its heap, which `record
+/// --snapshots` puts beside the trace (`run.1.heap` beside `run.ctf`), sums by class and root are sent, a few kilobytes. The store is a
 /// folder, or whatever is mounted there: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and others read
 /// as tables (docs/fleet.md). A file is there as a whole or not at all, and says up to where a trace is told: this may be ended
 /// and started again at any moment, and nothing is told twice. While the store is away, what is to be told waits in the traces.
@@ -39,27 +43,26 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 The service, its version, the host and the container are also taken from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.")]
 pub struct Args {
-    /// Traces, and folders of traces
+    /// Traces, snapshots, and folders of both
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The store: a folder, or s3://BUCKET/FOLDER (also gs://, az://), which needs bactrian-query
     #[arg(long, value_name = "STORE")]
     to: String,
-    /// Of which service they are [default: the name of the program]
-    #[arg(long, value_name = "NAME")]
-    service: Option<String>,
-    /// Of which version of it
-    #[arg(long, value_name = "VERSION")]
-    service_version: Option<String>,
-    /// On which machine [default: as the trace says]
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
-    /// Anything else to say of them; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
-    label: Vec<(String, String)>,
-    /// What not to tell: the folders of source files, or all names of functions and files, for each of which a number stands then
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "nothing")]
-    redact: RedactArg,
+    #[command(flatten)]
+    origin: OriginArgs,
+    /// Leave snapshots larger than this to `bactrian snapshot --summary`: one is summed up in about fifty times its size of memory
+    #[arg(long, value_name = "MB", default_value_t = 3)]
+    largest_snapshot: u64,
+    /// Push to a server that understands Pyroscope's /ingest, too, which needs bactrian-query: http://HOST:4040
+    ///
+    /// What is allocated (alloc_space) and what is alive (inuse_space) are profiles of their own. A request is tried three times,
+    /// and then given up: the store has everything, and a server that is away does not hold it up.
+    #[arg(long, value_name = "URL", value_parser = address)]
+    push: Vec<String>,
+    /// Push OpenTelemetry profiles (/v1development/profiles) in the same way: http://HOST:4318
+    #[arg(long, value_name = "URL", value_parser = address)]
+    push_otlp: Vec<String>,
     /// Send what is there and end, also of programs that still run
     #[arg(long)]
     once: bool,
@@ -68,57 +71,29 @@ pub struct Args {
     systemd: bool,
 }
 
-/// What is not told.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum RedactArg {
-    /// Everything is told.
-    Nothing,
-    /// Folders of source files are not.
-    Folders,
-    /// Names of functions and files are not.
-    Names,
-}
-
-impl From<RedactArg> for Redact {
-    fn from(argument: RedactArg) -> Redact {
-        match argument {
-            RedactArg::Nothing => Redact::Nothing,
-            RedactArg::Folders => Redact::Folders,
-            RedactArg::Names => Redact::Names,
-        }
-    }
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !text.contains([',', '\n']) => {
-            Ok((name.to_owned(), value.to_owned()))
-        }
-        _ => Err("a label is NAME=VALUE, without commas".to_owned()),
+/// The address of a server, without the path of its requests.
+fn address(text: &str) -> Result<String, String> {
+    let is_one = ["http://", "https://"].iter().any(|start| {
+        text.strip_prefix(start).is_some_and(|rest| !rest.is_empty() && !rest.contains(['?', '#']))
+    });
+    match is_one {
+        true => Ok(text.to_owned()),
+        false => Err("an address is http://HOST:PORT or https://HOST".to_owned()),
     }
 }
 
 impl Args {
-    /// The origin of the profiles, from options and otherwise from the environment.
-    fn origin(&self) -> Origin {
-        let attributes = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-        let attributes: BTreeMap<&str, &str> =
-            attributes.split(',').filter_map(|pair| pair.trim().split_once('=')).collect();
-        let said = |name: &str| attributes.get(name).map(|value| (*value).to_owned());
-        let mut labels = self.label.clone();
-        labels.extend(said("container.id").map(|id| ("container".to_owned(), id)));
-        Origin {
-            service: self
-                .service
-                .clone()
-                .or_else(|| env::var("OTEL_SERVICE_NAME").ok())
-                .or_else(|| said("service.name"))
-                .unwrap_or_default(),
-            version: self.service_version.clone().or_else(|| said("service.version")),
-            host: self.host.clone().or_else(|| said("host.name")).unwrap_or_default(),
-            labels,
-            build_id: String::new(),
-            redact: self.redact.into(),
+    /// The servers that profiles are pushed to.
+    fn servers(&self) -> Vec<PushServer> {
+        let pyroscope = self.push.iter().cloned().map(PushServer::Pyroscope);
+        pyroscope.chain(self.push_otlp.iter().cloned().map(PushServer::Otlp)).collect()
+    }
+
+    fn heap_options(&self) -> HeapOptions<'_> {
+        HeapOptions {
+            files: &self.files,
+            origin: &self.origin,
+            largest: self.largest_snapshot.saturating_mul(1_000_000),
         }
     }
 }
@@ -131,29 +106,44 @@ pub fn run(
     if args.systemd {
         return print_unit(args, console);
     }
-    let store: Arc<dyn Store> = match engine {
-        _ if !args.to.contains("://") => Arc::new(Folder::new(Path::new(&args.to))),
-        Some(engine) => engine.store(&args.to)?,
-        // The engine supports other stores than directories.
-        None => return engine::become_engine(),
-    };
+    let servers = args.servers();
+    if engine.is_none() && (args.to.contains("://") || !servers.is_empty()) {
+        // It can speak to others than folders.
+        return engine::become_engine();
+    }
+    let store = engine::open_store(&args.to, engine)?;
     if let Some(path) = args.files.iter().find(|path| !path.exists()) {
         return Err(Failure::Input(anyhow::anyhow!("{}: there is no such file", path.display())));
     }
     let interrupted = interrupts();
-    let mut traces = Traces::default();
+    let mut pushing = Pushing::to(servers, engine)?;
+    let mut traces = Traces { pusher: pushing.pusher.clone(), ..Traces::default() };
+    let mut snapshots = HeapSummaries::default();
     loop {
-        let is_all = traces.ship(args, &store, console)?;
+        let mut is_all = traces.ship(args, &store, console)?;
+        // While the store is away, nothing else is tried.
+        if traces.failed.is_none() {
+            is_all &= snapshots.ship(args.heap_options(), &*store, console)?;
+        }
+        pushing.tell_trouble(console)?;
         let are_files = args.files.iter().all(|path| path.is_file());
         if args.once || (is_all && are_files) {
-            let told = show_number(traces.profiles as u64, "profile");
+            let mut told = show_number(traces.profiles as u64, "profile");
+            if snapshots.shipped > 0 {
+                told += &format!(" and {} of heaps", show_number(snapshots.shipped, "snapshot"));
+            }
             writeln!(console.out(), "{told} in {}", args.to)?;
-            return match traces.failed.or(traces.unreadable) {
+            drop(std::mem::take(&mut traces.known));
+            traces.pusher = None;
+            pushing.finish(console)?;
+            let failed = traces.failed.or(snapshots.failed);
+            return match failed.or(traces.unreadable).or(snapshots.unreadable) {
                 Some(reason) => Err(Failure::Input(anyhow::anyhow!(reason))),
                 None => Ok(Status::Done),
             };
         }
-        let until = SystemTime::now() + traces.pause();
+        let failures = traces.failures.max(snapshots.failures);
+        let until = SystemTime::now() + pause(failures);
         while SystemTime::now() < until {
             if interrupted() {
                 return Ok(Status::Done);
@@ -163,24 +153,69 @@ pub fn run(
     }
 }
 
-/// A known trace.
+/// The servers that profiles are pushed to.
+#[derive(Default)]
+struct Pushing {
+    pusher: Option<Arc<Pusher>>,
+    /// What was said of it last.
+    said: Option<String>,
+}
+
+impl Pushing {
+    fn to(servers: Vec<PushServer>, engine: Option<&dyn Engine>) -> Result<Pushing, Failure> {
+        let Some(engine) = engine.filter(|_| !servers.is_empty()) else {
+            return Ok(Pushing::default());
+        };
+        let pusher = Pusher::new(servers, engine.http()?);
+        Ok(Pushing { pusher: Some(Arc::new(pusher)), said: None })
+    }
+
+    /// Says once that something is wrong, and that it is not any more.
+    fn tell_trouble(&mut self, console: &mut Console) -> Result<(), Failure> {
+        let Some(pusher) = &self.pusher else { return Ok(()) };
+        let trouble = pusher.trouble();
+        match (&trouble, &self.said) {
+            (Some(what), None) => {
+                console.warn(&format!("a profile could not be pushed: {what}"))?
+            }
+            (None, Some(_)) => console.warn("profiles are pushed again")?,
+            _ => {}
+        }
+        self.said = trouble;
+        Ok(())
+    }
+
+    /// Waits for what is under way, and says what was given up.
+    fn finish(&mut self, console: &mut Console) -> Result<(), Failure> {
+        if let Some(pusher) = self.pusher.as_mut().and_then(Arc::get_mut) {
+            pusher.finish();
+        }
+        self.tell_trouble(console)?;
+        if let Some((_, dropped @ 1..)) = self.pusher.as_ref().map(|pusher| pusher.counts()) {
+            console.warn(&format!("{} not pushed", show_number(dropped, "request")))?;
+        }
+        Ok(())
+    }
+}
+
+/// A trace.
 enum Known {
     UnderWay(Box<Shipper>),
-    /// It is completely in the store, or cannot be read.
-    Told(Identity),
+    /// All of it is in the store, or it cannot be read.
+    Told(FileIdentity),
 }
 
 /// Distinguishes a file from another of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Identity {
+pub struct FileIdentity {
     inode: u64,
     modified: (i64, i64),
 }
 
-impl Identity {
-    fn of(path: &Path) -> Identity {
+impl FileIdentity {
+    pub fn of(path: &Path) -> FileIdentity {
         let about = std::fs::metadata(path);
-        about.map_or(Identity::default(), |about| Identity {
+        about.map_or(FileIdentity::default(), |about| FileIdentity {
             inode: about.ino(),
             modified: (about.mtime(), about.mtime_nsec()),
         })
@@ -192,7 +227,8 @@ impl Identity {
 struct Traces {
     known: BTreeMap<PathBuf, Known>,
     profiles: usize,
-    /// The last unreadable trace, and why.
+    pusher: Option<Arc<Pusher>>,
+    /// The last trace that could not be read, and why.
     unreadable: Option<String>,
     /// The last error of the store, so that it is reported once.
     failed: Option<String>,
@@ -211,15 +247,19 @@ impl Traces {
         for path in found(&args.files) {
             let is_new = match self.known.get(&path) {
                 Some(Known::UnderWay(_)) => false,
-                // Another run may have written a trace of the same name.
-                Some(Known::Told(identity)) => *identity != Identity::of(&path),
+                // Another run may write a trace of the same name.
+                Some(Known::Told(identity)) => *identity != FileIdentity::of(&path),
                 None => true,
             };
             if !is_new {
                 continue;
             }
-            match Shipper::open(&path, Arc::clone(store), args.origin()) {
+            match Shipper::open(&path, Arc::clone(store), args.origin.origin()) {
                 Ok(shipper) => {
+                    let shipper = match &self.pusher {
+                        Some(pusher) => shipper.pushing(Arc::clone(pusher)),
+                        None => shipper,
+                    };
                     self.known.insert(path, Known::UnderWay(Box::new(shipper)));
                 }
                 Err(error) => {
@@ -230,8 +270,8 @@ impl Traces {
         }
         for (path, known) in &mut self.known {
             let Known::UnderWay(shipper) = known else { continue };
-            // Taken before reading: later writes change it.
-            let identity = Identity::of(path);
+            // Before it is read: what comes after that makes it another.
+            let identity = FileIdentity::of(path);
             match shipper.poll(SystemTime::now()) {
                 Ok(shipped) => {
                     self.profiles += shipped.profiles;
@@ -268,16 +308,16 @@ impl Traces {
         self.failed = failed;
         Ok(is_all)
     }
-
-    /// The delay until the next poll: increasing while there are failures, and different on each machine.
-    fn pause(&self) -> Duration {
-        let wait = LOOK.saturating_mul(1 << self.failures.min(5)).min(PATIENCE);
-        let odd = Duration::from_millis(u64::from(std::process::id() % 1000));
-        wait + odd.min(wait / 2)
-    }
 }
 
-/// The traces that files and directories stand for.
+/// How long to wait: longer and longer while something fails, and not all machines at once.
+fn pause(failures: u32) -> Duration {
+    let wait = LOOK.saturating_mul(1 << failures.min(5)).min(PATIENCE);
+    let odd = Duration::from_millis(u64::from(std::process::id() % 1000));
+    wait + odd.min(wait / 2)
+}
+
+/// The traces that files and folders stand for; snapshots are none.
 fn found(files: &[PathBuf]) -> Vec<PathBuf> {
     let is_trace = |path: &Path| path.extension().is_some_and(|end| end == "ctf");
     let mut all = Vec::new();
@@ -287,6 +327,7 @@ fn found(files: &[PathBuf]) -> Vec<PathBuf> {
                 let listed = listed.flatten().map(|file| file.path());
                 all.extend(listed.filter(|path| is_trace(path) && path.is_file()));
             }
+            Err(_) if is_snapshot_name(path) => {}
             Err(_) => all.push(path.clone()),
         }
     }

@@ -4,13 +4,19 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use bactrian_analysis::units::{show_bytes, show_time};
-use bactrian_capture::attach::FreezeMethod;
-use bactrian_capture::snapshot::{self, SnapshotOptions, Written};
+use bactrian_capture::attach::Way;
+use bactrian_capture::snapshot::{self, Wanted, Written};
+use bactrian_capture::temporary::TemporaryFolder;
+use bactrian_fleet::Store;
 use bactrian_trace::Micros;
 
+use crate::commands::heap_summaries;
+use crate::engine::{self, Engine};
 use crate::failure::{Failure, Status};
 use crate::open;
+use crate::origin_args::OriginArgs;
 use crate::output::{Console, show_number};
 
 /// Take a snapshot of a program's heap: every block that is alive, and who holds it.
@@ -22,6 +28,7 @@ use crate::output::{Console, show_number};
   bactrian snapshot 1234 -o before.heap
   bactrian snapshot --core core.1234 --exe ./server  what is left of a program that crashed
   gcore 1234; bactrian snapshot --core core.1234 --exe ./server
+  bactrian snapshot 1234 --summary --to /mnt/profiles    only what it holds by class and root, for `bactrian fleet`
 
 To take snapshots at chosen moments: bactrian record --snapshots --help")]
 pub struct Args {
@@ -34,6 +41,14 @@ pub struct Args {
     /// The program that the core file is of
     #[arg(long, value_name = "FILE", requires = "core")]
     exe: Option<PathBuf>,
+    /// Do not keep the snapshot: send sums by class and root, a few kilobytes, into the store of a fleet
+    #[arg(long, requires = "to", conflicts_with_all = ["output", "strings"])]
+    summary: bool,
+    /// That store: a folder, or s3://BUCKET/FOLDER (also gs://, az://), which needs bactrian-query
+    #[arg(long, value_name = "STORE", requires = "summary")]
+    to: Option<String>,
+    #[command(flatten, next_help_heading = "Of the summary")]
+    origin: OriginArgs,
     /// Where to write the snapshot
     /// [default: the program's name and the number of the process, with .heap, in the current directory]
     #[arg(long, short, value_name = "FILE")]
@@ -49,14 +64,44 @@ pub struct Args {
     quiet: bool,
 }
 
-pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
+pub fn run(
+    args: &Args,
+    engine: Option<&dyn Engine>,
+    console: &mut Console,
+) -> Result<Status, Failure> {
+    match (&args.to, engine) {
+        // It can speak to others than folders.
+        (Some(to), None) if to.contains("://") => engine::become_engine(),
+        (Some(to), _) => summarise(args, &*engine::open_store(to, engine)?, console),
+        (None, _) => take(args, args.output.clone(), console),
+    }
+}
+
+/// Sends what a heap holds into a store. Its snapshot goes when this ends.
+fn summarise(args: &Args, store: &dyn Store, console: &mut Console) -> Result<Status, Failure> {
+    let folder =
+        TemporaryFolder::new("summary").context("cannot make a folder for the snapshot")?;
+    let path = folder.file("summary.heap");
+    let status = take(args, Some(path.clone()), console)?;
+    if let Status::Done = status {
+        heap_summaries::ship_unkept(&path, &args.origin, store, console)?;
+        if !args.quiet {
+            console
+                .note(&format!("what it holds is in {}", args.to.as_deref().unwrap_or_default()))?;
+        }
+    }
+    Ok(status)
+}
+
+/// Takes a snapshot into a file, or one with a name that says whose it is.
+fn take(args: &Args, output: Option<PathBuf>, console: &mut Console) -> Result<Status, Failure> {
     let strings = (args.strings > 0).then_some(args.strings);
     let wait = Duration::try_from_secs_f64(args.wait)
         .map_err(|_| Failure::Usage("--wait needs a number of seconds".to_owned()))?;
     match (args.pid, &args.core, &args.exe) {
         (Some(pid), ..) => {
-            let path = args.output.clone().unwrap_or_else(|| default_name(pid));
-            let wanted = SnapshotOptions { path, replaces: true, strings, wait };
+            let path = output.unwrap_or_else(|| default_name(pid));
+            let wanted = Wanted { path, replaces: true, strings, wait };
             let progress = open::progress(!args.quiet);
             let taken = match snapshot::of_process(pid, &wanted, &progress) {
                 // The shell's convention for signals.
@@ -68,7 +113,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             taken.tell(args.quiet, console)?;
         }
         (None, Some(core), Some(exe)) => {
-            let path = args.output.clone().unwrap_or_else(|| {
+            let path = output.unwrap_or_else(|| {
                 let mut name = core.file_name().unwrap_or(OsStr::new("core")).to_owned();
                 name.push(".heap");
                 name.into()

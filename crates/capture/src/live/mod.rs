@@ -25,7 +25,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bactrian_agent_abi::{Children, Settings, variable};
 use bactrian_live::Histogram;
@@ -98,6 +98,8 @@ pub struct Watch {
     /// The page of an agent that somebody else has put into the program.
     others_page: Option<Page>,
     looked: Option<Instant>,
+    /// Whether only the counters, the pauses and the size of its memory are wanted.
+    is_counting: bool,
     memory: MemoryWatch,
     /// When the counters were last read.
     read_last: Instant,
@@ -156,7 +158,10 @@ pub struct End {
     pub status: Option<ExitStatus>,
 }
 
-/// How the agent gets to measure pauses.
+/// The kernel counts the age of processes in hundredths of a second, and somebody may set the clock a little.
+const CLOCK_SLACK: Duration = Duration::from_secs(1);
+
+/// How the agent comes to measure pauses.
 const PAUSES_BY_AGENT: &str = "start it under bactrian live, or have it sampled while it runs (bactrian live PID --rate 1e-4)";
 
 impl Watch {
@@ -217,6 +222,24 @@ impl Watch {
         Watch::of(pid, None)
     }
 
+    /// Reads only the counters, the pauses and the size of the memory of a recorded run, which costs little: neither its trace nor
+    /// the kernel's account of its mappings is looked at. Numbers of processes are used again, and in a container they are others:
+    /// the process has to be recorded, and to have begun before its trace, which does so at `start`, in microseconds since 1970.
+    ///
+    /// # Errors
+    /// If there is no such process on this machine.
+    pub fn counting(pid: u32, start: u64) -> io::Result<Watch> {
+        let mut watch = Watch::of(pid, None)?;
+        watch.is_counting = true;
+        let age = watch.process.usage().map(|usage| Duration::from_nanos(usage.age));
+        let began = age.and_then(|age| SystemTime::now().checked_sub(age));
+        let trace = SystemTime::UNIX_EPOCH + Duration::from_micros(start) + CLOCK_SLACK;
+        if began.is_none_or(|began| began > trace) || snapshot::trace_of(pid).is_none() {
+            return Err(io::Error::other("the process is not of this run"));
+        }
+        Ok(watch)
+    }
+
     fn of(pid: u32, launched: Option<Launched>) -> io::Result<Watch> {
         let unknown = || "it was not looked at yet".to_owned();
         Ok(Watch {
@@ -234,6 +257,7 @@ impl Watch {
             page: None,
             others_page: None,
             looked: None,
+            is_counting: false,
             memory: MemoryWatch::new(pid),
             read_last: Instant::now(),
             last: Numbers {
@@ -288,8 +312,10 @@ impl Watch {
                 Err(why) => last.collector = Err(why),
             }
         }
-        self.look_at_memory();
-        // Also after its end: its rings exist as long as we have them open.
+        if !self.is_counting {
+            self.look_at_memory();
+        }
+        // Also of one that has just ended: its rings are there as long as we have them open.
         self.last.pauses = self.read_events();
         self.last.sampled = self.read_sites();
         let is_behind = |last: &Numbers| last.sampled.as_ref().is_ok_and(|now| now.is_behind);
@@ -371,7 +397,7 @@ impl Watch {
         if self.counters.is_err() {
             self.counters = Counters::find(self.pid);
         }
-        if self.sites.is_err() {
+        if self.sites.is_err() && !self.is_counting {
             self.sites = self.find_sites();
         }
         // If it cannot be read, the counters say why.

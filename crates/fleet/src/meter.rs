@@ -1,0 +1,163 @@
+//! What the runtime of a recorded program counts, read from outside while it runs on this machine. Memory of the program is only
+//! read; nothing is stopped, and nothing is written.
+
+use std::time::{Duration, Instant};
+
+use bactrian_capture::live::{Numbers, Watch};
+use bactrian_live::Histogram;
+
+/// Bytes of a word.
+const WORD: u64 = 8;
+/// Counters are read so often at least, so that little is missing of a program that ends.
+const READ_EVERY: Duration = Duration::from_secs(10);
+/// A program that is younger than this is counted from its start.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// What was counted in some time; none where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RuntimeCounts {
+    /// Bytes of the major heap at the end.
+    pub heap: Option<u64>,
+    /// Bytes of it that are not free.
+    pub live: Option<u64>,
+    /// Bytes of the process in physical memory.
+    pub rss: Option<u64>,
+    /// The time that the following count.
+    pub time: Option<Duration>,
+    /// Minor collections.
+    pub minor_collections: Option<u64>,
+    /// Major collections.
+    pub major_collections: Option<u64>,
+    /// Compactions.
+    pub compactions: Option<u64>,
+    /// Words that were allocated.
+    pub allocated_words: Option<u64>,
+    /// Words that were promoted.
+    pub promoted_words: Option<u64>,
+    /// Pauses for the collector.
+    pub pauses: Option<PauseCounts>,
+}
+
+/// Pauses of a program for its collector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseCounts {
+    /// How many.
+    pub count: u64,
+    /// How long all of them were.
+    pub sum: Duration,
+    /// Their median; none if there was no pause.
+    pub median: Option<Duration>,
+    /// The longest; none if there was no pause.
+    pub longest: Option<Duration>,
+}
+
+/// Reads the counters of one run.
+pub struct Meter {
+    watch: Watch,
+    /// When the counts of the next row begin.
+    before: Option<Reading>,
+    /// What was read last, if that was after the last row.
+    last: Option<Reading>,
+    is_running: bool,
+}
+
+/// The numbers of one moment.
+struct Reading {
+    at: Instant,
+    numbers: Numbers,
+}
+
+impl Meter {
+    /// Of a process whose trace begins at `start`, in microseconds since 1970. None if it does not run on this machine.
+    pub fn of(pid: u64, start: u64) -> Option<Meter> {
+        let watch = Watch::counting(u32::try_from(pid).ok()?, start).ok()?;
+        Some(Meter { watch, before: None, last: None, is_running: true })
+    }
+
+    /// To be called every few seconds: reads what the program counts now, if it is time. Rings of events are read each time, since they
+    /// are overwritten.
+    pub fn look(&mut self) {
+        let has_rings = |last: &Reading| last.numbers.pauses.is_ok();
+        let is_due = |last: &Reading| has_rings(last) || last.at.elapsed() >= READ_EVERY;
+        if self.last.as_ref().is_none_or(is_due) {
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        let numbers = self.watch.poll().clone();
+        // What was known last is known already.
+        self.is_running = numbers.ended.is_none();
+        if !self.is_running {
+            return;
+        }
+        let reading = Reading { at: Instant::now(), numbers };
+        if self.before.is_none() {
+            self.before = Some(reading.start());
+        }
+        self.last = Some(reading);
+    }
+
+    /// Whether the program was running when it was looked at last.
+    pub fn is_running(&self) -> bool {
+        self.is_running
+    }
+
+    /// What was counted since this was last asked.
+    pub fn take(&mut self) -> RuntimeCounts {
+        self.read();
+        let (Some(before), Some(last)) = (&self.before, self.last.take()) else {
+            return RuntimeCounts::default();
+        };
+        let counts = RuntimeCounts::between(before, &last);
+        self.before = Some(last);
+        counts
+    }
+}
+
+impl Reading {
+    /// The moment from which on this counts: the start of a young program, for which everything is counted, or this one.
+    fn start(&self) -> Reading {
+        let age = Duration::from_nanos(self.numbers.age);
+        let mut numbers = self.numbers.clone();
+        let Some(at) = self.at.checked_sub(age).filter(|_| age < YOUNG) else {
+            return Reading { at: self.at, numbers };
+        };
+        numbers.collector = Ok(Default::default());
+        if let Ok(pauses) = &mut numbers.pauses {
+            pauses.times = Histogram::default();
+        }
+        Reading { at, numbers }
+    }
+}
+
+impl RuntimeCounts {
+    fn between(before: &Reading, last: &Reading) -> RuntimeCounts {
+        let Numbers { resident, collector, pauses, .. } = &last.numbers;
+        let mut counts =
+            RuntimeCounts { rss: resident.as_ref().ok().copied(), ..Default::default() };
+        if let Ok(now) = collector {
+            (counts.heap, counts.live) = (Some(now.heap), Some(now.live));
+        }
+        if let (Ok(now), Ok(then)) = (collector, &before.numbers.collector) {
+            let since = |now: u64, then: u64| Some(now.saturating_sub(then));
+            counts.time = Some(last.at.saturating_duration_since(before.at));
+            counts.minor_collections = since(now.minor_collections, then.minor_collections);
+            counts.major_collections = since(now.major_collections, then.major_collections);
+            counts.compactions = since(now.compactions, then.compactions);
+            counts.allocated_words = since(now.allocated / WORD, then.allocated / WORD);
+            counts.promoted_words = since(now.promoted / WORD, then.promoted / WORD);
+        }
+        if let (Ok(now), Ok(then)) = (pauses, &before.numbers.pauses) {
+            let times = now.times.since(&then.times);
+            let known = |nanos: u64| (times.count() > 0).then(|| Duration::from_nanos(nanos));
+            counts.pauses = Some(PauseCounts {
+                count: times.count(),
+                sum: Duration::from_nanos(times.sum()),
+                median: known(times.percentile(50.0)),
+                longest: known(times.max()),
+            });
+        }
+        counts
+    }
+}
