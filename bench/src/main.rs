@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a measurement is for the person who runs it")]
 
 mod coverage;
+mod fleet;
 mod generate;
 mod graph;
 mod live;
@@ -40,6 +41,7 @@ usage: cargo xtask bench WHAT
   live      [--rounds N]
   page      [--trace FILE] [--heap FILE] [--rounds N]
   view      [TRACE..]
+  fleet     [--trace FILE] [--hosts N] [--minutes N] [--engines datafusion,duckdb,spark]
   coverage  [EXACT-TRACE..]
   generate-trace --shape deep|wide|many [--events N] [--seed N] -o FILE";
 
@@ -66,6 +68,7 @@ fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "live" => live::run(rest),
         Some((what, rest)) if what == "page" => page::run(rest),
         Some((what, rest)) if what == "view" => view::run(rest),
+        Some((what, rest)) if what == "fleet" => fleet::run(rest),
         Some((what, rest)) if what == "coverage" => coverage::run(rest),
         Some((what, rest)) if what == "generate-trace" => generate::run(rest),
         // Runs in the measured process.
