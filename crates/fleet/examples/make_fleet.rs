@@ -217,7 +217,7 @@ impl<'f> Machine<'f> {
             allocated_words: Some((ALLOCATED as f64 / RATE) as u64),
             promoted_words: Some((ALLOCATED as f64 / 4.0 / RATE) as u64),
             // Half of them measure pauses.
-            pauses: (self.run.start % 2 == 0).then_some(pauses),
+            pauses: self.run.start.is_multiple_of(2).then_some(pauses),
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bactrian_analysis::units::{show_bytes, show_time};
-use bactrian_capture::attach::Way;
-use bactrian_capture::snapshot::{self, Wanted, Written};
+use bactrian_capture::attach::FreezeMethod;
+use bactrian_capture::snapshot::{self, SnapshotOptions, Written};
 use bactrian_capture::temporary::TemporaryFolder;
 use bactrian_fleet::Store;
 use bactrian_trace::Micros;
@@ -101,7 +101,7 @@ fn take(args: &Args, output: Option<PathBuf>, console: &mut Console) -> Result<S
     match (args.pid, &args.core, &args.exe) {
         (Some(pid), ..) => {
             let path = output.unwrap_or_else(|| default_name(pid));
-            let wanted = Wanted { path, replaces: true, strings, wait };
+            let wanted = SnapshotOptions { path, replaces: true, strings, wait };
             let progress = open::progress(!args.quiet);
             let taken = match snapshot::of_process(pid, &wanted, &progress) {
                 // The shell's convention for signals.
