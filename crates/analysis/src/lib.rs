@@ -21,6 +21,7 @@ mod estimate;
 mod filter;
 mod filter_options;
 mod flame;
+pub mod gc_rules;
 pub mod heap;
 mod hot_paths;
 mod info;

@@ -21,6 +21,10 @@ pub const PAUSES: &str = "runtime.pauses";
 pub const COLLECTOR_TIME: &str = "runtime.collector_time";
 /// Number of running domains.
 pub const DOMAINS: &str = "runtime.domains";
+/// Bytes of a minor heap: the parameter `s`, in words of 8 bytes.
+pub const MINOR_HEAP_SIZE: &str = "runtime.minor_heap_size";
+/// The parameter `o`, in percent.
+pub const SPACE_OVERHEAD: &str = "runtime.space_overhead";
 /// Runtime events that were overwritten in the ring buffer before they could be read.
 pub const LOST_EVENTS: &str = "runtime.lost_events";
 /// Resident set size in bytes, as the kernel counts it.

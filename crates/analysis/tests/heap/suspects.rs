@@ -171,3 +171,21 @@ fn growth_in_every_snapshot_is_a_likely_leak() {
     let sentence = "string grew in every one of 3 snapshots, from 100 kB to 300 kB, some 100 kB in a second: it doubles in 3.00 s";
     assert_eq!(found[0].sentence, sentence);
 }
+
+#[test]
+fn parameters_that_do_not_fit_the_counters_are_found() {
+    let heap = |heap_words: u64, space_overhead: u64| {
+        let mut tables = modules(&["Main"], &[(0, 0, 0)]);
+        for (name, value) in [("heap_words", heap_words), ("space_overhead", space_overhead)] {
+            let name = tables.names.add(name);
+            tables.statistics.push(Statistic { name, value: Number::Whole(value) });
+        }
+        large(&[Text(1_000)], &tables)
+    };
+    let found = suspects(&heap(10_000_000, 120), None);
+    let last = found.last().expect("something is found");
+    assert_eq!(last.kind, SuspectKind::GcParameters);
+    assert!(last.sentence.starts_with("the heap is 80"), "{}", last.sentence);
+    let usual = suspects(&heap(1_000, 120), None);
+    assert!(!kinds(&usual).contains(&SuspectKind::GcParameters), "{usual:?}");
+}

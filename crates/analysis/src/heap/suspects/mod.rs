@@ -7,6 +7,7 @@ mod containers;
 mod copies;
 mod holders;
 mod owners;
+mod parameters;
 mod story;
 
 use bactrian_graph::Node;
@@ -73,6 +74,8 @@ pub enum SuspectKind {
     Chain,
     /// The same contents again and again.
     Copies,
+    /// Parameters of the collector that do not fit what it counts.
+    GcParameters,
 }
 
 /// How sure a finding is.
@@ -102,6 +105,7 @@ pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
         look.external(),
         look.chains(),
         look.copies(),
+        look.gc_parameters(),
     ];
     for mut of_kind in kinds {
         of_kind.sort_by_key(|suspect| std::cmp::Reverse(suspect.bytes));

@@ -7,6 +7,7 @@
 mod losses;
 mod memory;
 mod observers;
+mod parameters;
 mod pauses;
 mod trend;
 
@@ -36,11 +37,12 @@ enum Rule {
 }
 
 /// All rules, the most important first.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     Rule::Whole(memory::rising_live_size),
     Rule::Whole(memory::growing_outside_the_heap),
     Rule::Whole(pauses::long_pauses),
     Rule::Whole(pauses::time_in_the_collector),
+    Rule::Whole(parameters::gc_parameters),
     Rule::Each(observers::growing_table),
     Rule::Each(observers::long_chains),
     Rule::Each(observers::growing_tag),
@@ -237,6 +239,31 @@ mod tests {
 
     fn live(seconds: u64, megabytes: impl Fn(f64) -> f64) -> Database {
         program(Kind::Gauge, names::LIVE, seconds, |time| Value::Float(megabytes(time) * 1e6))
+    }
+
+    /// A program that promotes a part of what it allocates, of which little stays.
+    fn promoting(part: f64) -> Database {
+        let mut database = Database::new(Limits::default());
+        let observed = [names::ALLOCATED, names::PROMOTED, names::MINOR_COLLECTIONS, names::LIVE];
+        for (id, name) in (1..).zip(observed) {
+            database.add(declare(id, Kind::Gauge, name));
+        }
+        for second in 0..=30 {
+            database.add(Event::Tick(Stamp { at: second * SECOND, cpu: 0 }));
+            let allocated = 1e8 * second as f64;
+            let numbers = [allocated, part * allocated, 10.0 * second as f64, 2e6];
+            for (id, number) in (1..).zip(numbers) {
+                database.add(Event::Update(ObserverId(id), Value::Float(number)));
+            }
+        }
+        database
+    }
+
+    #[test]
+    fn early_promotion_is_warned_of_once_the_program_has_started() {
+        assert_eq!(found(&promoting(0.2)), ["promoted-too-early"]);
+        assert_eq!(found(&promoting(0.01)), [""; 0]);
+        assert_eq!(find(&promoting(0.2), 5 * SECOND), []);
     }
 
     /// Deterministic noise between 0 and 1.
