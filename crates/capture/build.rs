@@ -9,8 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "nested_cargo.rs"]
+mod nested_cargo;
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=nested_cargo.rs");
     for part in ["agent/Cargo.toml", "agent/Cargo.lock", "agent/build.rs", "agent/src"] {
         println!("cargo:rerun-if-changed=../{part}");
     }
@@ -35,11 +40,8 @@ fn main() {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets CARGO"));
     cargo.args(["build", "--release", "--quiet", "--locked", "--offline"]);
     cargo.args(["--manifest-path", "../agent/Cargo.toml", "--target-dir"]).arg(out.join("build"));
-    // Flags of the outer build (coverage, sanitizers, lints) must not apply to the agent.
-    let outer = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"];
-    for name in outer.into_iter().chain(["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"]) {
-        cargo.env_remove(name);
-    }
+    let repository = fs::canonicalize("../..").expect("the repository is there");
+    nested_cargo::isolate(&mut cargo, env::vars_os().map(|(name, _)| name), &repository);
     let status = cargo.status().expect("cargo can be started");
     assert!(status.success(), "the agent does not build: see above");
     let built = out.join("build/release/libbactrian_agent.so");
