@@ -17,23 +17,45 @@ let add wish item =
       Location.raise_errorf ~loc:item.pexp_loc "observe: this is neither a name in quotes nor one of %s, off"
         (String.concat ", " known)
 
+(* The expressions directly in another. What a tuple is made of differs between versions of ppxlib. *)
+let parts expression =
+  let collect =
+    object
+      inherit [expression list] Ast_traverse.fold
+      method! expression part found = part :: found
+    end
+  in
+  List.rev (collect#expression_desc expression.pexp_desc [])
+
 let wish_of attribute =
   match attribute.attr_payload with
   | PStr [] -> nothing_said
-  | PStr [ { pstr_desc = Pstr_eval ({ pexp_desc = Pexp_tuple items; _ }, []); _ } ] ->
-      List.fold_left add nothing_said items
+  | PStr [ { pstr_desc = Pstr_eval (({ pexp_desc = Pexp_tuple _; _ } as items), []); _ } ] ->
+      List.fold_left add nothing_said (parts items)
   | PStr [ { pstr_desc = Pstr_eval (item, []); _ } ] -> add nothing_said item
   | _ -> Location.raise_errorf ~loc:attribute.attr_loc "observe: items with commas between them are expected here"
 
 let is_ours attribute = List.mem attribute.attr_name.txt [ "observe"; "bactrian.observe" ]
 
+let estring = Ast_builder.Default.estring
+let evar ~loc name = Ast_builder.Default.pexp_ident ~loc { txt = Lident name; loc }
+let pvar = Ast_builder.Default.pvar
+
+(* The argument of cases is given this name. *)
+let outermost expression = Functions.outermost ~observed:(pvar ~loc:expression.pexp_loc "observed") expression
+
 (* What can be observed of an expression. *)
 type subject = Function | Table | Ref of string option (* the type of its contents, if known *) | Nothing
 
 let rec subject_of expression =
+  match outermost expression with
+  | Some ([], Functions.Body (inner, _)) -> subject_of inner
+  | Some _ -> Function
+  | None -> subject_of_value expression
+
+and subject_of_value expression =
   match expression.pexp_desc with
-  | Pexp_fun _ | Pexp_function _ -> Function
-  | Pexp_newtype (_, inner) | Pexp_constraint (inner, _) | Pexp_open (_, inner) -> subject_of inner
+  | Pexp_constraint (inner, _) | Pexp_open (_, inner) -> subject_of inner
   | Pexp_apply ({ pexp_desc = Pexp_ident { txt; _ }; _ }, (_, argument) :: _) -> (
       match (txt, argument.pexp_desc) with
       | (Ldot (Lident "Hashtbl", "create") | Ldot (Ldot (Lident "Stdlib", "Hashtbl"), "create")), _ -> Table
@@ -52,33 +74,25 @@ let rec variable pattern =
   | Ppat_constraint (inner, _) -> variable inner
   | _ -> None
 
-let estring = Ast_builder.Default.estring
-let evar ~loc name = Ast_builder.Default.pexp_ident ~loc { txt = Lident name; loc }
-let pvar = Ast_builder.Default.pvar
-
 (* Inserts [first; ..] where a function has received all its arguments. *)
 let rec before_body first expression =
   let loc = expression.pexp_loc in
-  match expression.pexp_desc with
-  | Pexp_fun (label, default, pattern, inner) ->
-      { expression with pexp_desc = Pexp_fun (label, default, pattern, before_body first inner) }
-  | Pexp_newtype (name, inner) -> { expression with pexp_desc = Pexp_newtype (name, before_body first inner) }
-  | Pexp_function cases ->
-      let body = Ast_builder.Default.pexp_match ~loc (evar ~loc "observed") cases in
-      { expression with pexp_desc = Pexp_fun (Nolabel, None, pvar ~loc "observed", before_body first body) }
-  | Pexp_constraint (inner, type_) when subject_of inner = Function ->
+  match (outermost expression, expression.pexp_desc) with
+  | Some (_, Functions.Body (inner, again)), _ -> again (before_body first inner)
+  | Some (_, Functions.Cases (cases, again)), _ ->
+      again (before_body first (Ast_builder.Default.pexp_match ~loc (evar ~loc "observed") cases))
+  | None, Pexp_constraint (inner, type_) when subject_of inner = Function ->
       { expression with pexp_desc = Pexp_constraint (before_body first inner, type_) }
-  | Pexp_open (what, inner) when subject_of inner = Function ->
+  | None, Pexp_open (what, inner) when subject_of inner = Function ->
       { expression with pexp_desc = Pexp_open (what, before_body first inner) }
-  | _ -> [%expr [%e first]; [%e expression]]
+  | None, _ -> [%expr [%e first]; [%e expression]]
 
 let rec labels expression =
-  match expression.pexp_desc with
-  | Pexp_fun (label, _, _, inner) -> label :: labels inner
-  | Pexp_function _ -> [ Nolabel ]
-  | Pexp_newtype (_, inner) -> labels inner
-  | (Pexp_constraint (inner, _) | Pexp_open (_, inner)) when subject_of inner = Function -> labels inner
-  | _ -> []
+  match (outermost expression, expression.pexp_desc) with
+  | Some (labels_here, Functions.Body (inner, _)), _ -> labels_here @ labels inner
+  | Some (labels_here, Functions.Cases _), _ -> labels_here
+  | None, (Pexp_constraint (inner, _) | Pexp_open (_, inner)) when subject_of inner = Function -> labels inner
+  | None, _ -> []
 
 (* A function with the same arguments that calls the one of this name with a stopwatch. Recursive calls go to the
    inner function, so that tail calls remain tail calls and nested calls are not timed twice. *)
