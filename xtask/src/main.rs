@@ -8,6 +8,7 @@ mod book;
 mod consumers;
 mod demo;
 mod demo_files;
+mod dist;
 mod fuzz;
 mod page;
 mod programs;
@@ -75,6 +76,11 @@ const TASKS: &[Task] = &[
         name: "release",
         about: "build the binary for others: stripped, its symbols in a file beside it",
         run: release::run,
+    },
+    Task {
+        name: "dist",
+        about: "pack a release into dist/: --query, with that engine; --twice: compare two builds; --check [SUITE..], --check-library, --check-source: install it in bare roots of Debian",
+        run: dist::run,
     },
     Task {
         name: "query",

@@ -9,7 +9,7 @@ use crate::command::{output, root, succeed};
 use crate::{Outcome, progress};
 
 /// The maximum size of the download.
-const MOST_BYTES: u64 = 15_000_000;
+pub const MOST_BYTES: u64 = 15_000_000;
 
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;

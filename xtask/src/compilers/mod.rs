@@ -13,6 +13,8 @@
 
 mod sources;
 
+pub use sources::Mirror;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -22,7 +24,6 @@ use std::time::Instant;
 
 use crate::Outcome;
 use crate::command::{output, root, succeed};
-use sources::Mirror;
 
 /// An OCaml of another release of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

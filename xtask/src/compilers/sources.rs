@@ -22,6 +22,7 @@ const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// A mirror of Debian, and why it is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mirror {
+    /// Where its folder `dists` is.
     pub uri: String,
     /// A file of keys.
     signed_by: Option<String>,
@@ -30,6 +31,10 @@ pub struct Mirror {
 }
 
 impl Mirror {
+    /// The one that this machine's apt uses.
+    ///
+    /// # Errors
+    /// If apt's sources name none.
     pub fn of_this_machine() -> Result<Mirror, String> {
         let files = source_files(Path::new("/etc/apt"));
         let found = files.iter().flat_map(|path| {

@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+// Starts the program bactrian of the package for this platform, and ends as it ends.
+"use strict";
+const { spawn } = require("child_process");
+
+const platform = `bactrian-${process.platform}-${process.arch}`;
+let program;
+try {
+  program = require.resolve(`${platform}/bin/bactrian`);
+} catch (error) {
+  console.error(
+    `bactrian: the package ${platform} is not installed: either there is none for this platform, ` +
+      "or npm was told to leave out optional dependencies"
+  );
+  process.exit(4);
+}
+const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+// A terminal sends these to both; other senders know only this process.
+const signals = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
+for (const signal of signals) {
+  process.on(signal, () => {
+    if (signal === "SIGTERM" || signal === "SIGHUP" || !process.stdin.isTTY) child.kill(signal);
+  });
+}
+child.on("error", (error) => {
+  console.error(`bactrian: ${program} cannot be started: ${error.message}`);
+  process.exit(4);
+});
+child.on("exit", (status, signal) => {
+  if (signal === null) process.exit(status);
+  signals.forEach((name) => process.removeAllListeners(name));
+  process.kill(process.pid, signal);
+});

@@ -1,0 +1,48 @@
+//! Whether `cargo binstall` would find the archive: what the manifest says of its name and of the program in it.
+
+use std::fs;
+
+use super::{release::Release, tree::Tree};
+use crate::Outcome;
+
+pub fn check(release: &Release, tree: &Tree, archive: &str) -> Outcome {
+    let manifest = release.source.join("crates/bactrian/Cargo.toml");
+    let manifest = fs::read_to_string(&manifest).map_err(|error| error.to_string())?;
+    let url = field(&manifest, "pkg-url", &release.version)?;
+    if url.rsplit('/').next() != Some(archive) {
+        return Err(format!(
+            "crates/bactrian/Cargo.toml: pkg-url ends in another name than {archive}"
+        ));
+    }
+    let program = tree.parent.join(field(&manifest, "bin-dir", &release.version)?);
+    match program.is_file() {
+        true => Ok(()),
+        false => {
+            Err("crates/bactrian/Cargo.toml: bin-dir is not where the archive has it".to_owned())
+        }
+    }
+}
+
+/// A field of the manifest, with the names in braces replaced.
+fn field(manifest: &str, name: &str, version: &str) -> Result<String, String> {
+    let start = format!("{name} = \"");
+    let line = manifest.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix('"'));
+    let line = line.ok_or_else(|| format!("crates/bactrian/Cargo.toml: no {name}"))?;
+    let line = line.replace("{ version }", version);
+    Ok(line.replace("{ name }", "bactrian").replace("{ bin }", "bactrian"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_their_names_replaced() {
+        let manifest = "[a]\nbin-dir = \"{ name }-{ version }/bin/{ bin }\"\n";
+        assert_eq!(
+            field(manifest, "bin-dir", "1.2.3").as_deref(),
+            Ok("bactrian-1.2.3/bin/bactrian")
+        );
+        assert!(field(manifest, "pkg-url", "1.2.3").is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! Binaries that run wherever the kernel and the libc are from 2014 or later: linked by zig, which has the symbols of
+//! every glibc, for glibc 2.17. A static binary would do without any, but glibc's own name lookup aborts in it where the
+//! system is configured for modules that glibc has not itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{copy, release::Release, version_needs};
+use crate::Outcome;
+use crate::command::{cargo, output, root, succeed};
+use crate::release::MOST_BYTES;
+
+/// What is built, and how cargo is asked for it.
+#[derive(Clone, Copy)]
+pub struct Program {
+    name: &'static str,
+    /// Of the workspace it is in.
+    manifest: &'static str,
+    profile: &'static str,
+    /// What somebody downloads at most.
+    most_bytes: u64,
+}
+
+pub const BACTRIAN: Program =
+    Program { name: "bactrian", manifest: "Cargo.toml", profile: "dist", most_bytes: MOST_BYTES };
+/// DataFusion alone is ten times the rest.
+pub const QUERY: Program = Program {
+    name: "bactrian-query",
+    manifest: "query/Cargo.toml",
+    profile: "release",
+    most_bytes: 150_000_000,
+};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// That of RHEL 7 and of manylinux2014.
+const GLIBC: (u32, u32) = (2, 17);
+
+/// Builds a program, and checks that it is as small and as portable as it has to be.
+pub fn build(release: &Release, program: Program) -> Result<PathBuf, String> {
+    let tools = zig_tools()?;
+    let work = &release.work;
+    let target = work.join("target").join(program.name);
+    println!("-- building {} for glibc {}.{} with zig", program.name, GLIBC.0, GLIBC.1);
+    let mut build = cargo("zigbuild --locked --quiet");
+    build.args(["--target", &format!("{TARGET}.{}.{}", GLIBC.0, GLIBC.1)]);
+    build.args(["--profile", program.profile, "--package", program.name]);
+    build.arg("--manifest-path").arg(release.source.join(program.manifest));
+    build.arg("--target-dir").arg(&target).current_dir(&release.source);
+    let path = std::env::var("PATH").unwrap_or_default();
+    build.env("PATH", format!("{}:{path}", tools.join("bin").display()));
+    build.env("SOURCE_DATE_EPOCH", &release.epoch);
+    // Symbols are for `cargo xtask release`.
+    let profile = format!("CARGO_PROFILE_{}", program.profile.to_uppercase());
+    build.env(format!("{profile}_STRIP"), "symbols").env(format!("{profile}_DEBUG"), "false");
+    keep_paths_out(&mut build, release)?;
+    for (variable, folder) in
+        [("ZIG_GLOBAL_CACHE_DIR", "zig"), ("CARGO_ZIGBUILD_CACHE_DIR", "zigbuild")]
+    {
+        build.env(variable, work.join(folder));
+    }
+    succeed(&mut build)?;
+    let built = target.join(TARGET).join(program.profile).join(program.name);
+    let binary = work.join("bin").join(program.name);
+    copy(&built, &binary)?;
+    check(&binary, program, release)?;
+    Ok(binary)
+}
+
+/// Panics and assertions name source files. Where these are on this machine is nobody's business, and would make the
+/// binary another one on each machine.
+fn keep_paths_out(build: &mut Command, release: &Release) -> Outcome {
+    let folders = own_folders(release)?;
+    // The last that fits wins.
+    let rust = folders.each_ref().map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
+    build.env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"));
+    let c = folders.each_ref().map(|(from, to)| format!("-ffile-prefix-map={from}={to}"));
+    build.env("CFLAGS", c.join(" "));
+    Ok(())
+}
+
+/// Folders of this machine that sources are in, and what they are called in the binary.
+fn own_folders(release: &Release) -> Result<[(String, &'static str); 3], String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let home = home.ok_or("neither CARGO_HOME nor HOME is set")?;
+    let text = |path: &Path| path.display().to_string();
+    let (work, source) = (text(&release.work), text(&release.source));
+    Ok([(text(&home), "cargo"), (work, "build"), (source, "bactrian")])
+}
+
+fn check(binary: &Path, program: Program, release: &Release) -> Outcome {
+    let bytes = fs::metadata(binary).map_err(|error| error.to_string())?.len();
+    let needs = version_needs::of(binary)?;
+    let highest =
+        needs.glibc.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+    let version = output(Command::new(binary).arg("--version"))?;
+    println!(
+        "{}: {}, {:.2} MB, needs glibc {highest} and {}",
+        binary.display(),
+        version.trim_end(),
+        bytes as f64 / 1e6,
+        needs.libraries.join(", ")
+    );
+    if bytes > program.most_bytes {
+        return Err(format!(
+            "{} has {bytes} bytes, more than {}",
+            program.name, program.most_bytes
+        ));
+    }
+    if needs.glibc.is_none_or(|version| version > GLIBC) {
+        return Err(format!("{} needs glibc {highest}, and {GLIBC:?} is promised", program.name));
+    }
+    let content = fs::read(binary).map_err(|error| error.to_string())?;
+    for (folder, _) in own_folders(release)? {
+        if content.windows(folder.len()).any(|bytes| bytes == folder.as_bytes()) {
+            return Err(format!("{} names a folder of this machine, {folder}", program.name));
+        }
+    }
+    Ok(())
+}
+
+/// zig, and the cargo command that links with it, in a folder that pip has filled.
+fn zig_tools() -> Result<PathBuf, String> {
+    let requirements = root().join("xtask/src/dist/zig-requirements.txt");
+    let wanted = fs::read_to_string(&requirements).map_err(|error| error.to_string())?;
+    let folder = root().join(".cache/zig");
+    let stamp = folder.join("installed-from");
+    if fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
+        return Ok(folder);
+    }
+    println!("-- getting zig from PyPI");
+    super::fresh(&folder)?;
+    succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let mut pip = Command::new(folder.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    pip.args(["--require-hashes", "--only-binary", ":all:", "--requirement"]).arg(&requirements);
+    succeed(&mut pip)?;
+    super::write(&stamp, &wanted)?;
+    Ok(folder)
+}
