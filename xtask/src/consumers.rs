@@ -16,7 +16,13 @@ use crate::test::is_whole;
 pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     get()?;
-    let mut only = vec!["export export", "export heap", "bactrian tables", "bactrian fleet"];
+    let mut only = vec![
+        "export export",
+        "export heap",
+        "bactrian tables",
+        "bactrian fleet",
+        "bactrian editor",
+    ];
     if is_whole() {
         only.push("bactrian answers");
     }

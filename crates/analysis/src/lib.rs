@@ -76,7 +76,9 @@ pub use pass::{Outcome, Visitor, run};
 pub use profile::{Column, Profile};
 pub use rewrite::{Changes, Rewritten, rewrite};
 pub use selection::{Peak, Selection, find_peak};
-pub use source_lines::{LineNumbers, SourceAnswer, SourceQuestion, find_source, lines_of};
+pub use source_lines::{
+    LineNumbers, LineStack, SourceAnswer, SourceQuestion, find_source, lines_of, stacks_through,
+};
 pub use stack_tree::{Recursion, StackId, StackTree};
 pub use stacks_options::{MetricOption, StacksOptions};
 pub use timeline::{Point, Timeline, TimelineAnswer, TimelineQuestion, timeline, timeline_in};

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::filter_options::FilterOptions;
 use crate::info::info;
-use crate::labels::By;
+use crate::labels::{By, Label};
 use crate::library::LibraryOptions;
 use crate::measure::Metric;
+use crate::profile::Profile;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
 use crate::standard_library;
 use crate::top::Row;
@@ -139,17 +140,75 @@ pub fn lines_of(source: &Path, rows: &[Row]) -> BTreeMap<u32, (Estimate, Estimat
         Some((PathBuf::from(file), line.parse::<u32>().ok()?, row.own, row.total))
     };
     let places: Vec<_> = rows.iter().filter_map(place).collect();
-    let same_name = |file: &Path| file.file_name() == source.file_name();
-    let named: BTreeSet<_> =
-        places.iter().map(|place| &place.0).filter(|file| same_name(file)).collect();
-    // The compiler may have been given a different path. It is the same file if one path is a suffix of the
-    // other, or if no other file in the trace has its name.
-    let is_it = |file: &PathBuf| {
-        let suffix = are_same(source, file);
-        suffix || named.len() == 1 && named.contains(file)
-    };
-    let wanted = places.iter().filter(|(file, ..)| is_it(file));
+    let same = SameFile::new(source, places.iter().map(|place| &*place.0));
+    let wanted = places.iter().filter(|(file, ..)| same.is_it(file));
     wanted.map(|(_, line, own, total)| (*line, (*own, *total))).collect()
+}
+
+/// A stack with a line of the source in it.
+#[derive(Clone, Debug)]
+pub struct LineStack {
+    /// Innermost first.
+    pub frames: Vec<Label>,
+    /// The number of outer frames left out.
+    pub left_out: usize,
+    /// What it allocates by itself.
+    pub own: Estimate,
+}
+
+/// The stacks that go through a line of a file, those that allocate most first; of a profile by site.
+pub fn stacks_through(source: &Path, line: u32, profile: &Profile, most: usize) -> Vec<LineStack> {
+    /// The most frames shown of a stack.
+    const MOST_FRAMES: usize = 20;
+    let files = profile.labels.iter().filter_map(|(_, label)| label.file.as_deref());
+    let same = SameFile::new(source, files.map(Path::new));
+    let is_here = |label: &Label| {
+        let is_file = |file: &String| same.is_it(Path::new(file));
+        label.line == Some(line) && label.file.as_ref().is_some_and(is_file)
+    };
+    let is_here: Vec<bool> = profile.labels.iter().map(|(_, label)| is_here(label)).collect();
+    let (tree, column) = (&profile.tree, profile.first());
+    // Whether each stack has the line anywhere: parents come before their children.
+    let mut through = vec![false; tree.len()];
+    let mut found = Vec::new();
+    for stack in tree.ids() {
+        let here = is_here[tree.label(stack).index()] || through[tree.parent(stack).index()];
+        through[stack.index()] = here;
+        let own = column.own(stack);
+        if here && !own.is_zero() {
+            found.push((stack, own));
+        }
+    }
+    found.sort_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
+    found.truncate(most);
+    let told = found.into_iter().map(|(stack, own)| {
+        let mut labels = tree.inwards_out(stack).map(|id| profile.labels.get(id).clone());
+        let frames = labels.by_ref().take(MOST_FRAMES).collect();
+        LineStack { frames, left_out: labels.count(), own: column.estimate(own) }
+    });
+    told.collect()
+}
+
+/// Decides which file of a trace is a source file. The compiler may have been given a different path: it is the same file
+/// if one path is a suffix of the other, or if no other file in the trace has its name.
+struct SameFile<'a> {
+    source: &'a Path,
+    /// The only file with the name of the source, if there is just one.
+    only: Option<PathBuf>,
+}
+
+impl<'a> SameFile<'a> {
+    fn new<'b>(source: &'a Path, files: impl Iterator<Item = &'b Path>) -> SameFile<'a> {
+        let named: BTreeSet<_> =
+            files.filter(|file| file.file_name() == source.file_name()).collect();
+        let only =
+            if named.len() == 1 { named.first().map(|file| file.to_path_buf()) } else { None };
+        SameFile { source, only }
+    }
+
+    fn is_it(&self, file: &Path) -> bool {
+        are_same(self.source, file) || self.only.as_deref() == Some(file)
+    }
 }
 
 /// Whether one path is a suffix of the other.

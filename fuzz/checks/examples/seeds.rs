@@ -84,6 +84,7 @@ fn main() -> std::io::Result<()> {
     let table = everything::everything().to_bytes();
     write("types", vec![("cut", table[..table.len() / 2].to_vec()), ("everything", table)])?;
     write("types_infer", bactrian_fuzz_checks::tables::programs())?;
+    write("language_server", bactrian_fuzz_checks::language_server::sessions())?;
     let plain = trace(2, plain)?;
     let domains = trace(3, two_domains)?;
     let seeds = vec![

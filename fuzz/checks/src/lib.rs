@@ -10,6 +10,7 @@ pub mod executables;
 pub mod filters;
 pub mod heaps;
 pub mod indexes;
+pub mod language_server;
 pub mod live;
 pub mod marshalled;
 pub mod reading;
@@ -52,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     target("types_infer", "types_infer", tables::check_inference),
     target("live_wire", "live_wire", live::check_wire),
     target("live_ocamlviz", "live_ocamlviz", live::check_ocamlviz),
+    target("language_server", "language_server", language_server::check),
 ];
 
 /// Checks text; other bytes are ignored.

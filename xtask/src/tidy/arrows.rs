@@ -6,7 +6,7 @@ use super::{Problem, Text, Tree};
 /// own.
 const LAYERS: &[&[&str]] = &[
     &["bactrian"],
-    &["bactrian-mcp", "bactrian-fleet"],
+    &["bactrian-mcp", "bactrian-fleet", "bactrian-lsp"],
     &["bactrian-web", "bactrian-terminal", "bactrian-export", "bactrian-capture"],
     &["bactrian-tables"],
     &["bactrian-analysis"],

@@ -1,5 +1,7 @@
 //! `bactrian annotate`: a source file with the allocations of each line beside it.
 
+mod editor;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -23,14 +25,18 @@ use crate::output::{
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian annotate src/cache.ml --profile trace.ctf
-  bactrian annotate src/cache.ml --profile trace.ctf --metric live --all")]
+  bactrian annotate src/cache.ml --profile trace.ctf --metric live --all
+  bactrian annotate --lsp                    for an editor, which starts it: docs/install.md")]
 pub struct Args {
     /// Source file
-    #[arg(value_name = "FILE")]
-    source: PathBuf,
-    /// Trace file
-    #[arg(long, short, value_name = "TRACE")]
-    profile: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "lsp")]
+    source: Option<PathBuf>,
+    /// Trace file; of an editor, the newest in its folders if it is not said
+    #[arg(long, short, value_name = "TRACE", required_unless_present = "lsp")]
+    profile: Option<PathBuf>,
+    /// Be a language server on standard input and output: numbers beside lines, for an editor
+    #[arg(long, conflicts_with_all = ["source", "all", "json"])]
+    lsp: bool,
     #[command(flatten)]
     metric: DerivedArgs<MetricOption>,
     /// Print all lines, not only those near some that count
@@ -51,27 +57,31 @@ const AROUND: u32 = 3;
 const HOT: f64 = 0.1;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let context = || format!("cannot read {}", args.source.display());
-    let source = std::fs::read(&args.source).with_context(context)?;
-    let source = String::from_utf8_lossy(&source);
-    let trace = open::open(&args.profile)?;
     let mut filter = args.filters.filter()?;
     filter.hidden.library = !args.library.0.raw;
+    // Both are required, but of an editor.
+    let (Some(source_path), Some(profile), false) = (&args.source, &args.profile, args.lsp) else {
+        return editor::serve(args.profile.clone(), args.metric.0.metric, filter);
+    };
+    let context = || format!("cannot read {}", source_path.display());
+    let source = std::fs::read(source_path).with_context(context)?;
+    let source = String::from_utf8_lossy(&source);
+    let trace = open::open(profile)?;
     let measure = args.metric.0.metric.measure(|| keeps_little(&trace));
     let answer = top(&trace, &filter, By::Line, measure);
-    let lines = lines_of(&args.source, &answer.rows);
+    let lines = lines_of(source_path, &answer.rows);
     if args.json {
         let rows = lines
             .iter()
             .map(|(line, (own, total))| json!({ "line": line, "self": own, "total": total }));
         let result = json!({
-            "source": args.source.display().to_string(),
+            "source": source_path.display().to_string(),
             "measure": answer.measure,
             "filter": filter,
             "all": answer.all,
             "lines": rows.collect::<Vec<_>>(),
         });
-        print_json(console, "annotate", &args.profile, &answer.losses, &result)?;
+        print_json(console, "annotate", profile, &answer.losses, &result)?;
     } else {
         let unit = answer.measure.unit;
         // The sum of an empty iterator is minus zero; adding zero makes it positive.
@@ -81,7 +91,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             console.out(),
             "{HEADING}{} by line of {}{HEADING:#}: {}, {} of {}",
             answer.measure.title(),
-            args.source.display(),
+            source_path.display(),
             show_value(unit, here),
             show_share(here / all),
             show_estimate(unit, &answer.all),
@@ -113,11 +123,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             }
         }
         if lines.is_empty() {
-            let file = args.source.display();
+            let file = source_path.display();
             let what = format!("nothing in the trace is of {file}; top --by file lists its files");
             console.warn(&what)?;
         }
     }
-    open::account(&args.profile, false, &answer.losses, console)?;
+    open::account(profile, false, &answer.losses, console)?;
     Ok(Status::Done)
 }
