@@ -13,8 +13,8 @@ pub const BYTES: usize = WORDS * 8;
 
 /// The value of the first word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTLIVE");
-/// The value of the second word; it changes with the layout.
-pub const VERSION: u64 = 2;
+/// What the second word is; it changes with the layout.
+pub const VERSION: u64 = 3;
 
 /// Offsets of the fields, in words.
 pub mod word {
@@ -36,7 +36,16 @@ pub mod word {
     pub const LONGEST: usize = 7;
     /// How many long pauses there were.
     pub const LONG: usize = 8;
-    /// A ring buffer of the last long pauses, each with its kind, domain, start and duration.
+    /// Written by the observer before the program starts: whether the program's end waits until its memory was read.
+    pub const READS_AT_END: usize = 9;
+    /// Nanoseconds that the program has spent on processors until its end.
+    pub const END_CPU: usize = 10;
+    /// When the program ended, in nanoseconds on the monotonic clock; 0 until then. It waits from then on, if the observer asked
+    /// for that.
+    pub const END: usize = 11;
+    /// Written by the observer: that it has read what it wanted after the end. In the lower half, which is waited on.
+    pub const END_WAS_READ: usize = 12;
+    /// The last of those, in turn: what each was, of which domain, when it began, how long it took.
     pub const LONG_ONES: usize = 16;
     /// The histogram: the number of pauses per [`bucket_of`](super::bucket_of).
     pub const COUNTS: usize = 512;
@@ -73,7 +82,10 @@ impl Pause {
     }
 }
 
-/// The number of histogram buckets.
+/// The program's end waits so long at most for an observer that wants to read its memory, in milliseconds.
+pub const LONGEST_END: u64 = 500;
+
+/// Buckets of counts.
 pub const BUCKETS: usize = 976;
 
 /// The bucket of a duration in nanoseconds: 16 buckets per octave, like the histograms of bactrian-live. That

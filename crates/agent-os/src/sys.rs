@@ -421,7 +421,22 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
     let _ = unsafe { call(number::FUTEX, arguments) };
 }
 
-/// Wakes one thread that waits on `word`.
+/// Waits while `*word == expected`, at most so long. Others may change the word in a file that is mapped: that wakes nobody, and
+/// is seen at the next look.
+pub fn futex_wait_at_most(
+    word: &core::sync::atomic::AtomicU32,
+    expected: u32,
+    time: core::time::Duration,
+) {
+    const WAIT: usize = 0;
+    let time = [time.as_secs(), u64::from(time.subsec_nanos())];
+    let arguments =
+        [word.as_ptr() as usize, WAIT, expected as usize, &raw const time as usize, 0, 0];
+    // SAFETY: the word and the time live.
+    let _ = unsafe { call(number::FUTEX, arguments) };
+}
+
+/// Wakes one that waits on `word`.
 pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     const WAKE_PRIVATE: usize = 129;
     // SAFETY: the word outlives the call.
@@ -522,6 +537,8 @@ pub enum Clock {
     Realtime = 0,
     /// Time that never goes backwards.
     Monotonic = 1,
+    /// What all threads of this process have spent on processors.
+    ProcessCpu = 2,
 }
 
 /// The time in nanoseconds. Goes through libc, which reads it from the vDSO without a system call.
@@ -640,7 +657,16 @@ mod tests {
     }
 
     #[test]
-    fn a_futex_waits_only_while_the_word_is_as_expected() {
+    fn a_futex_waits_no_longer_than_it_may() {
+        let word = AtomicU32::new(0);
+        let begin = std::time::Instant::now();
+        futex_wait_at_most(&word, 0, core::time::Duration::from_millis(20));
+        assert!(begin.elapsed() >= core::time::Duration::from_millis(20));
+        futex_wait_at_most(&word, 1, core::time::Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn a_futex_waits_only_for_the_expected_value_and_is_woken() {
         let word = AtomicU32::new(0);
         futex_wait(&word, 1);
         std::thread::scope(|scope| {

@@ -15,6 +15,7 @@ mod keeper;
 pub mod launch;
 pub mod ledger;
 pub mod live;
+pub mod measure;
 pub mod memory;
 pub mod program;
 pub mod seccomp;

@@ -9,7 +9,7 @@ use bactrian_agent_os::{confined, proc, sys};
 use super::behind::Real;
 use super::environment;
 use crate::record::recording::Recording;
-use crate::record::session;
+use crate::record::{page, session};
 use crate::snapshot;
 
 /// The interposed functions themselves.
@@ -76,6 +76,7 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
 /// As for _exit(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    page::at_end();
     snapshot::at_end(true);
     super::end();
     // SAFETY: libc's type of it.

@@ -238,6 +238,7 @@ extern "C" fn fini() {
 
 /// The process is about to exit.
 fn end() {
+    page::at_end();
     snapshot::at_end(false);
     session::with_recording(|recording| recording.end(State::Ended));
 }

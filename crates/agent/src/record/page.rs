@@ -13,14 +13,15 @@
 //! started without them.
 
 use alloc::ffi::CString;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use core::time::Duration;
 
 use bactrian_agent_abi::control::{Hook, PAUSE_HOOKS};
 use bactrian_agent_abi::page::{
-    BYTES, LONG, LONG_KEPT, LONG_WORDS, MAGIC, Pause, VERSION, WORDS, bucket_of, word,
+    BYTES, LONG, LONG_KEPT, LONG_WORDS, LONGEST_END, MAGIC, Pause, VERSION, WORDS, bucket_of, word,
 };
 use bactrian_agent_os::sys::{self, Clock};
-use bactrian_agent_os::{birthmark, loaded};
+use bactrian_agent_os::{birthmark, confined, loaded};
 
 use super::samplers::Here;
 use crate::runtime::agent::Agent;
@@ -161,7 +162,40 @@ pub fn let_go() {
     PAGE.store(core::ptr::null_mut(), Ordering::Release);
 }
 
-/// Calls the previous hook.
+/// The program ends: it has done all that it does, and its memory is still there. An observer that has asked for it reads the
+/// collector's counters now, exactly, and the time that we take is counted to nobody.
+///
+/// Nothing is waited for in a program that has confined itself, and not for ever in any: the observer may be gone.
+pub fn at_end() {
+    let Some(words) = words() else { return };
+    let is_wanted = words[word::READS_AT_END].load(Ordering::Relaxed) != 0;
+    let is_first = words[word::END].load(Ordering::Relaxed) == 0;
+    if !is_wanted || !is_first || confined::is_confined() {
+        return;
+    }
+    // A child that shares our memory until it becomes another program may end, too.
+    if words[word::OWNER].load(Ordering::Relaxed) != u64::from(sys::process_id().0) {
+        return;
+    }
+    for (domain, measured) in MEASURED.iter().enumerate() {
+        if let Some(last) = measured.take_last() {
+            tell(domain, &last);
+        }
+    }
+    words[word::END_CPU].store(sys::nanos(Clock::ProcessCpu), Ordering::Relaxed);
+    words[word::END].store(sys::nanos(Clock::Monotonic), Ordering::Release);
+    let was_read = &words[word::END_WAS_READ];
+    // SAFETY: the lower half of the word, which lives as long as the mapping, for atomic use.
+    let low_half = unsafe { &*(was_read as *const AtomicU64).cast::<AtomicU32>() };
+    for _ in 0..LONGEST_END {
+        if was_read.load(Ordering::Acquire) != 0 {
+            return;
+        }
+        sys::futex_wait_at_most(low_half, 0, Duration::from_millis(1));
+    }
+}
+
+/// Calls the hook that was there before ours.
 fn go_on(hook: &Hook) {
     if let previous @ 1.. = hook.previous.load(Ordering::Acquire) {
         // SAFETY: all these hooks have this type.

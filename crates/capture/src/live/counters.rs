@@ -56,7 +56,11 @@ pub struct Collector {
     pub compactions: u64,
     /// The number of running domains; 1 in OCaml 4.
     pub domains: u64,
-    /// What the numbers do not include, and why.
+    /// Bytes of a minor heap, if that can be read.
+    pub minor_heap_size: Option<u64>,
+    /// The parameter `space_overhead`, in percent, if that can be read.
+    pub space_overhead: Option<u64>,
+    /// What the numbers leave out, and why.
     pub gaps: Vec<String>,
 }
 
@@ -109,7 +113,19 @@ impl Counters {
         process_memory::Known::of_heaps(&self.target, &memory, &heap, &self.states)
     }
 
-    /// Reads the counters.
+    /// Reads all that the collector counts and how it is set, by name.
+    ///
+    /// # Errors
+    /// If the runtime has not started yet.
+    pub fn statistics(&mut self) -> Known<Statistics> {
+        let gaps = self.find_domains()?;
+        let memory = Cached::new(&self.memory);
+        let mut found = statistics::read(&self.target, &memory, &self.states);
+        found.gaps.extend(gaps);
+        Ok(found)
+    }
+
+    /// Reads them.
     ///
     /// # Errors
     /// If the runtime has not started yet, or its memory can no longer be read.
@@ -180,6 +196,8 @@ fn collector(found: &Statistics) -> Known<Collector> {
         major_collections: number("major_collections")?,
         compactions: number(name::COMPACTIONS)?,
         domains: 0,
+        minor_heap_size: bytes("minor_heap_size").ok(),
+        space_overhead: number("space_overhead").ok(),
         gaps: of_ended.collect(),
     })
 }

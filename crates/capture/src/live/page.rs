@@ -35,6 +35,15 @@ pub struct Measured {
     pub long: Vec<Pause>,
 }
 
+/// When a program ended by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// In nanoseconds on the monotonic clock.
+    pub at: u64,
+    /// Nanoseconds that it has spent on processors.
+    pub cpu: u64,
+}
+
 impl Page {
     /// Creates a page.
     ///
@@ -121,6 +130,34 @@ impl Page {
         Some(Measured { pauses, long: long.collect() })
     }
 
+    /// Asks that the program's end waits until [`Page::end_was_read`]. Before the program starts.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn read_at_end(&self) -> io::Result<()> {
+        self.write(word::READS_AT_END, 1)
+    }
+
+    /// The end of the program, which now waits for us.
+    pub fn end(&self) -> Option<ProgramEnd> {
+        // Whoever waits for the end looks often: this is all that it looks at.
+        let at = |word: usize| {
+            let mut bytes = [0; 8];
+            self.file.read_exact_at(&mut bytes, word as u64 * 8).ok()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        let end = at(word::END).filter(|end| *end > 0)?;
+        Some(ProgramEnd { at: end, cpu: at(word::END_CPU)? })
+    }
+
+    /// Lets the program go.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn end_was_read(&self) -> io::Result<()> {
+        self.write(word::END_WAS_READ, 1)
+    }
+
     fn read(&self) -> Option<Vec<u64>> {
         let mut bytes = vec![0; BYTES];
         self.file.read_exact_at(&mut bytes, 0).ok()?;
@@ -149,7 +186,17 @@ mod tests {
     }
 
     #[test]
-    fn measured_pauses_are_read_back_from_the_page() {
+    fn an_end_is_seen_when_the_agent_writes_it() {
+        let page = Page::new(false).expect("room");
+        page.read_at_end().expect("room");
+        assert_eq!(page.end(), None);
+        page.write(word::END_CPU, 5).expect("room");
+        page.write(word::END, 77).expect("room");
+        assert_eq!(page.end(), Some(ProgramEnd { at: 77, cpu: 5 }));
+    }
+
+    #[test]
+    fn what_an_agent_writes_is_read() {
         let page = Page::new(true).expect("room");
         assert_eq!((page.owner(), page.measured()), (None, None));
         let write = |at: usize, value: u64| page.write(at, value).expect("room");

@@ -1,5 +1,6 @@
 //! Programs that are watched while they run: what we report is what they know themselves.
 
+mod measured;
 mod programs;
 mod ring_file;
 mod rings;
@@ -108,6 +109,8 @@ fn said(line: &str) -> Collector {
         major_collections: majors,
         compactions,
         domains: 1,
+        minor_heap_size: None,
+        space_overhead: None,
         gaps: Vec::new(),
     }
 }

@@ -14,8 +14,8 @@ use bactrian_fixtures::{Compiler, Variant, program};
 
 use crate::TOO_LONG;
 
-/// Programs of the recorder's own tests, with the arguments of their runs.
-const PROGRAMS: &[(&str, &[&str])] = &[
+/// Programs of the recorder's own tests, each with the arguments of its runs.
+pub const PROGRAMS: &[(&str, &[&str])] = &[
     ("exceptions", &[""]),
     ("deep_recursion", &[""]),
     ("threads", &[""]),
@@ -31,24 +31,24 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ),
     ("environment", &["variables", "process"]),
 ];
-const OF_OCAML_5: &[(&str, &[&str])] = &[("domains", &[""]), ("effects", &[""])];
+pub const OF_OCAML_5: &[(&str, &[&str])] = &[("domains", &[""]), ("effects", &[""])];
 
 /// What others see of a run.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+pub struct Seen {
     output: String,
     error: String,
     end: String,
 }
 
-fn seen(folder: &Path, status: ExitStatus) -> Seen {
+pub fn seen(folder: &Path, status: ExitStatus) -> Seen {
     let read = |name: &str| {
         String::from_utf8_lossy(&fs::read(folder.join(name)).expect("its output")).into_owned()
     };
     Seen { output: read("output"), error: read("error"), end: status.to_string() }
 }
 
-fn streams(folder: &Path) -> [File; 2] {
+pub fn streams(folder: &Path) -> [File; 2] {
     ["output", "error"].map(|name| File::create(folder.join(name)).expect("room"))
 }
 
@@ -70,7 +70,7 @@ fn command(program: &Path) -> Command {
     env
 }
 
-fn plain(program: &Path, arguments: &[&str]) -> Seen {
+pub fn plain(program: &Path, arguments: &[&str]) -> Seen {
     let folder = tempfile::tempdir().expect("a folder");
     let [output, error] = streams(folder.path());
     let mut command = command(program);
