@@ -22,11 +22,11 @@ const UNKNOWN: &str = "[not known]";
 /// One row of a [`TopTypes`].
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TypeRow {
-    /// The type as a person writes it; in brackets, why there is none.
+    /// The type as a programmer writes it; in brackets, why the type is unknown.
     pub name: String,
     /// Whether it is a type.
     pub is_type: bool,
-    /// What values of it take.
+    /// The size of its values.
     pub own: Estimate,
 }
 

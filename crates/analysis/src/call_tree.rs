@@ -28,27 +28,27 @@ pub enum Direction {
     Callers,
 }
 
-/// Who calls what allocates, as a tree.
+/// Call tree of what is allocated or kept.
 ///
-/// From the outermost calls in, or with --callers from the allocations out; around FUNCTION if one is named. Branches below
-/// --min-share of everything are left out. A chain of calls with nothing beside it is not indented.
+/// From the outermost calls inwards, or with --callers from the allocations outwards; only around FUNCTION if one is named.
+/// Branches below --min-share of the total are left out. A chain of calls without branches is not indented.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct TreeQuestion {
     /// The trace
     pub file: FileNumber,
-    /// Only around this function: a name, or /REGEX/
+    /// Only calls through this function: a name, or /REGEX/
     #[schemars(extend("x-operand" = true))]
     pub focus: Option<Text<Pattern>>,
-    /// Grow from callees to callers
+    /// Grow from callees to their callers
     pub callers: bool,
-    /// Leave out branches below this share of everything, in percent
+    /// Leave out branches below this share of the total, in percent
     #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
     pub min_share: f64,
-    /// Leave out what is deeper than this
+    /// Leave out deeper levels than this
     #[schemars(extend("x-value" = "N"))]
     pub levels: usize,
-    /// Which stacks
+    /// Which call stacks
     #[serde(flatten)]
     pub stacks: StacksOptions,
 }
@@ -66,16 +66,16 @@ impl Default for TreeQuestion {
     }
 }
 
-/// Who calls what allocates.
+/// Call tree of what is allocated or kept.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TreeAnswer {
     /// What was measured.
     pub measure: Measure,
     /// Which way the tree grows.
     pub direction: Direction,
-    /// Around which functions.
+    /// The functions that the tree goes through, if only some.
     pub focus: Option<Pattern>,
-    /// Of which objects.
+    /// The objects that are counted.
     pub filter: Filter,
     /// The tree.
     pub tree: CallTree,
@@ -121,35 +121,35 @@ pub struct TreeShape {
 /// The greatest depth of any tree, so that recursion over it is safe.
 const MAX_LEVELS: usize = 400;
 
-/// A node of the tree with what hangs on it.
+/// A node of the call tree, with its subtree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Branch {
     /// Function or site.
     #[serde(flatten)]
     pub label: Label,
-    /// What ends here: allocated by this function itself, or by what the callers tree started from.
+    /// What ends here: allocated by this function itself, or by what the tree of callers starts from.
     #[serde(rename = "self")]
     pub own: Estimate,
-    /// What goes through here.
+    /// What this function allocates itself and in calls.
     pub total: Estimate,
-    /// Share of everything.
+    /// Share of the total.
     pub share: f64,
-    /// The larger ones first.
+    /// The largest first.
     pub children: Vec<Branch>,
-    /// Children that were too small or too deep.
+    /// Number of children left out because they are too small or too deep.
     pub left_out: usize,
 }
 
-/// A tree of calls.
+/// A call tree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallTree {
-    /// Everything that was measured.
+    /// The total.
     pub all: Estimate,
-    /// The share of it that goes through the tree.
+    /// The share of the total that goes through the tree.
     pub share: f64,
     /// The outermost branches.
     pub branches: Vec<Branch>,
-    /// Outermost branches that were too small.
+    /// Number of outermost branches left out because they are too small.
     pub left_out: usize,
 }
 

@@ -21,9 +21,9 @@ use crate::units::{Bytes, show_bytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// Most bytes alive at a moment.
+    /// Maximum of live bytes.
     Live,
-    /// Bytes allocated in all.
+    /// Total of allocated bytes.
     Allocated,
 }
 
@@ -53,7 +53,7 @@ pub enum Verdict {
     Passed,
     /// Above the limit.
     Failed,
-    /// The interval holds the limit.
+    /// The limit lies within the confidence interval.
     Undecided,
 }
 
@@ -64,13 +64,13 @@ pub struct Check {
     pub subject: Subject,
     /// What was measured.
     pub measured: Estimate,
-    /// What it was held against.
+    /// What it was compared with.
     pub limit: Estimate,
     /// The outcome.
     pub verdict: Verdict,
-    /// All of it in words.
+    /// The outcome in words.
     pub sentence: String,
-    /// What grew, where a baseline was exceeded.
+    /// What grew, if it grew too much over a baseline.
     pub reasons: Vec<Change>,
 }
 
@@ -176,10 +176,14 @@ fn conclude(
         Verdict::Passed => format!("{what}: below {limit_text}"),
         Verdict::Failed => format!("{what}: above {limit_text}"),
         Verdict::Undecided if lost => {
-            format!("{what}, without what is lost of the trace: not above {limit_text} in the rest")
+            format!(
+                "{what}, without the lost part of the trace: not above {limit_text} in the \
+                rest"
+            )
         }
         Verdict::Undecided => format!(
-            "{what}: too few samples to tell from {limit_text}; record with a higher rate to decide"
+            "{what}: too few samples to distinguish it from {limit_text}; record with a higher \
+             rate to decide"
         ),
     };
     Check { subject, measured: vitals.get(subject), limit, verdict, sentence, reasons: Vec::new() }

@@ -15,16 +15,16 @@ use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Row
 use crate::top::Top;
 use crate::units::Time;
 
-/// One label in both traces.
+/// A row of both traces.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Change {
-    /// What it is about.
+    /// The function, site, line, file or module.
     #[serde(flatten)]
     pub label: Label,
-    /// What it allocates itself, and how that changed.
+    /// What it allocates itself.
     #[serde(rename = "self")]
     pub own: Delta,
-    /// What is allocated in it and in all it calls, and how that changed.
+    /// What it allocates itself and in everything it calls.
     pub total: Delta,
 }
 
@@ -35,10 +35,10 @@ pub struct Delta {
     pub before: Estimate,
     /// In the second trace.
     pub after: Estimate,
-    /// The difference, with the errors of both.
+    /// The difference, with the errors of both traces.
     pub change: Estimate,
-    /// Whether the difference is more than sampling explains. Of one value: in 95 of 100 cases. Of the
-    /// rows of a table, of which there are many: such that no more than 5 in 100 marked so are chance.
+    /// Whether the difference is larger than sampling explains. For a single value: with 95 % confidence. For rows of a table:
+    /// no more than 5 in 100 of the rows marked are due to chance.
     pub significant: bool,
 }
 
@@ -50,18 +50,18 @@ impl Delta {
     }
 }
 
-/// What changed between two traces; significant changes first.
+/// What changed between two traces, significant changes first.
 ///
-/// A change is significant (marked *) if it stands out of what sampling alone would show in a table of this size: of the
-/// changes marked, no more than 5 in 100 are chance.
+/// A change is significant (marked *) if it exceeds what sampling alone would show in a table of this size: no more than 5 in
+/// 100 of the changes marked are due to chance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct DiffQuestion {
-    /// The trace before
+    /// The earlier trace
     pub before: FileNumber,
-    /// The trace after
+    /// The later trace
     pub after: FileNumber,
-    /// What to tell apart
+    /// What to group by
     pub by: By,
     /// What to measure
     pub metric: Metric,
@@ -70,7 +70,7 @@ pub struct DiffQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// Which objects
@@ -98,17 +98,17 @@ impl Default for DiffQuestion {
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "ORDER"))]
 pub enum DiffSort {
-    /// Significant changes first, then the largest of what a row allocates itself
+    /// Significant changes first, then the largest change of what a row allocates itself
     #[default]
     Significant,
-    /// What a row allocates itself, by how much it grew
+    /// Growth of what a row allocates itself
     #[serde(rename = "self")]
     Own,
-    /// What is allocated in it and in all it calls, by how much that grew
+    /// Growth of what a row allocates itself and in everything it calls
     Total,
-    /// What a row allocated itself before
+    /// What a row allocated itself in the first trace
     Before,
-    /// What it allocates itself after
+    /// What a row allocates itself in the second trace
     After,
     /// Its name
     Name,
@@ -117,21 +117,21 @@ pub enum DiffSort {
 /// What changed between two traces.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffAnswer {
-    /// What is told apart.
+    /// What rows are grouped by.
     pub by: By,
     /// What was measured.
     pub measure: Measure,
-    /// Of which objects.
+    /// The objects that are counted.
     pub filter: Filter,
     /// How long each trace is.
     pub durations: [Time; 2],
-    /// Everything together.
+    /// The total.
     pub all: Delta,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// How many of all rows changed more than sampling explains.
+    /// Number of rows, of all, that changed more than sampling explains.
     pub significant: usize,
-    /// Those that were asked for.
+    /// The requested rows.
     pub rows: Vec<Change>,
 }
 
@@ -173,12 +173,12 @@ impl Question for DiffQuestion {
     }
 }
 
-/// The changes between two traces.
+/// Changes between two traces.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Diff {
-    /// Everything together.
+    /// The total.
     pub all: Delta,
-    /// Significant changes first, then by size of the change in what a label allocates itself.
+    /// Significant changes first, then by the change of what a row allocates itself.
     pub rows: Vec<Change>,
 }
 

@@ -27,10 +27,10 @@ use serde::Serialize;
 /// The two-sided 95 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// A value with the interval that holds the truth in 95 of 100 cases.
+/// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// The estimate.
+    /// The value.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -17,18 +17,18 @@ use crate::library::is_library;
 use crate::question::Written;
 use crate::units::{Between, Bytes, Time};
 
-/// Which objects are wanted. The default is all.
+/// A selection of objects. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Filter {
-    /// Allocated in this time.
+    /// Allocated in this time window.
     pub allocated: Between<Time>,
-    /// Alive at each of these.
+    /// Alive at each of these times.
     pub live: Vec<Live>,
-    /// What became of them.
+    /// When they were collected.
     pub collected: Option<Collected>,
     /// Size in bytes, without header.
     pub size: Between<Bytes>,
-    /// Time from allocation to collection; an object that is never collected lives for ever.
+    /// Time from allocation to collection; infinite for an object that is never collected.
     pub lifetime: Between<Time>,
     /// Only these heaps; all if empty.
     #[serde(serialize_with = "source_names")]
@@ -38,15 +38,15 @@ pub struct Filter {
     #[serde(serialize_with = "domain_numbers")]
     #[schemars(with = "Vec<u16>")]
     pub domains: Vec<DomainId>,
-    /// Each of these is in the stack.
+    /// Functions or files that must be in the call stack.
     pub inside: Vec<Place>,
-    /// None of these is in the stack.
+    /// Functions or files that must not be in the call stack.
     pub not_inside: Vec<Place>,
-    /// What is left out of stacks.
+    /// Code that is left out of call stacks.
     pub hidden: Hidden,
 }
 
-/// Code that is left out of stacks: its callers stand for it.
+/// Code that is left out of call stacks: what it allocates is charged to its callers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Hidden {
     /// Library code ([`crate::library`]).
@@ -81,7 +81,7 @@ fn domain_numbers<S: serde::Serializer>(domains: &[DomainId], s: S) -> Result<S:
     s.collect_seq(domains.iter().map(|domain| domain.0))
 }
 
-/// A moment or a time at which an object is alive.
+/// A moment or a time window at which an object is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Live {
@@ -91,15 +91,15 @@ pub enum Live {
     At(Time),
     /// When the trace ends.
     AtEnd,
-    /// When all wanted objects together take most memory.
+    /// When all selected objects together take most memory.
     AtPeak,
 }
 
-/// When an object was found dead.
+/// When an object was collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Collected {
-    /// Between these.
+    /// In this time window.
     In(Between<Time>),
     /// Not before the trace ends.
     Never,
@@ -195,7 +195,7 @@ impl Serialize for Pattern {
     }
 }
 
-/// Functions or files, to look for in stacks.
+/// Functions or files to look for in call stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {

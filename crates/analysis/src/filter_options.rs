@@ -10,48 +10,48 @@ use crate::library::LibraryOptions;
 use crate::question::{QuestionError, Text};
 use crate::units::{Between, Bytes, Time};
 
-/// Which objects; all conditions must hold. Times count from the start of the trace.
+/// Which objects to select; all conditions must hold. Times count from the start of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 #[schemars(transform = under_a_heading)]
 pub struct FilterOptions {
-    /// Allocated in this time (1.5s..3s)
+    /// Allocated in this time window (1.5s..3s)
     pub allocated: Option<Text<Between<Time>>>,
-    /// Alive at some moment in this time
+    /// Alive at some moment in this time window
     pub live_in: Option<Text<Between<Time>>>,
     /// Alive at this moment
     pub live_at: Option<Text<Time>>,
     /// Alive when the trace ends
     pub live_at_end: bool,
-    /// Alive when all wanted objects together take most memory
+    /// Alive when all selected objects together take most memory
     pub live_at_peak: bool,
-    /// Collected in this time
+    /// Collected in this time window
     #[schemars(extend("x-conflicts" = "never-collected"))]
     pub collected: Option<Text<Between<Time>>>,
     /// Not collected before the trace ends
     pub never_collected: bool,
     /// Size without header (64..1kB)
     pub size: Option<Text<Between<Bytes>>>,
-    /// Time from allocation to collection; what is never collected lives for ever
+    /// Time from allocation to collection; infinite for what is never collected
     pub lifetime: Option<Text<Between<Time>>>,
-    /// Only this heap: minor (and promoted from there), major, external; may be repeated
+    /// Only this heap: minor (including what is promoted), major, external; may be repeated
     pub heap: Vec<ObjectHeap>,
     /// Only this domain; may be repeated
     #[schemars(extend("x-value" = "NUMBER"))]
     pub domain: Vec<u16>,
-    /// With this function in the stack; a name (Main.load also means Dune__exe__Main.load) or /REGEX/; may be repeated
+    /// With this function in the call stack; a name (Main.load also matches Dune__exe__Main.load) or /REGEX/; may be repeated
     #[serde(rename = "in")]
     pub inside: Vec<Text<Pattern>>,
-    /// Without this function in the stack
+    /// Without this function in the call stack
     #[serde(rename = "not-in")]
     pub not_inside: Vec<Text<Pattern>>,
-    /// With a function of this file in the stack
+    /// With a function of this file in the call stack
     #[schemars(extend("x-value" = "FILE", "x-example" = "main.ml"))]
     pub in_file: Vec<Text<Pattern>>,
-    /// Without a function of this file in the stack
+    /// Without a function of this file in the call stack
     #[schemars(extend("x-value" = "FILE", "x-example" = "list.ml"))]
     pub not_in_file: Vec<Text<Pattern>>,
-    /// Leave this function out of stacks: its caller stands for it
+    /// Leave this function out of call stacks: what it allocates is charged to its caller
     pub hide: Vec<Text<Pattern>>,
 }
 
@@ -60,11 +60,11 @@ pub struct FilterOptions {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum ObjectHeap {
-    /// Of the minor heap, and promoted from there
+    /// Allocated in the minor heap, including what is promoted
     Minor,
     /// Allocated in the major heap
     Major,
-    /// Outside the heap
+    /// Outside the OCaml heap
     External,
 }
 
@@ -92,7 +92,7 @@ impl FilterOptions {
         live.extend(self.live_at_end.then_some(Live::AtEnd));
         live.extend(self.live_at_peak.then_some(Live::AtPeak));
         if self.collected.is_some() && self.never_collected {
-            let why = "collected: what is never-collected is not collected at any time";
+            let why = "collected and never-collected exclude each other";
             return Err(QuestionError::Wrong(why.to_owned()));
         }
         let never = self.never_collected.then_some(Collected::Never);

@@ -29,46 +29,46 @@ const MAX_LEVELS: usize = 400;
 /// Frames of a flame graph.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Flame {
-    /// The program, where the flame graph is of one run.
+    /// The program; absent in a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Everything that was measured, shown or not.
+    /// The total of the measure, including what is not shown.
     pub all: Estimate,
     /// What was measured.
     pub measure: Measure,
-    /// The stack that is shown as the root; 0 is the whole.
+    /// The stack shown as the root, by its number; 0 is the root of all stacks.
     pub at: usize,
-    /// From the whole to what is shown as the root.
+    /// The stacks from the root of all to the one shown as the root.
     pub path: Vec<PathStep>,
-    /// What frames are called.
+    /// Labels of frames.
     pub labels: Vec<FlameLabel>,
-    /// For each frame, the place of its caller; the root, which is the first, has itself.
+    /// For each frame, the index of its caller's frame; the root, which comes first, has its own.
     pub parent: Vec<u32>,
-    /// The place of its label.
+    /// For each frame, the index of its label.
     pub label: Vec<u32>,
-    /// What it allocates with all that it calls, in the measure's unit.
+    /// For each frame, what it allocates itself and in everything it calls, in the measure's unit.
     pub total: Vec<f64>,
-    /// What it allocates itself.
+    /// For each frame, what it allocates itself.
     pub own: Vec<f64>,
-    /// Which stack it is.
+    /// For each frame, the number of its stack.
     pub id: Vec<u32>,
-    /// How many that it calls are left out.
+    /// For each frame, the number of callees left out.
     pub more: Vec<u32>,
-    /// Of a comparison: `total` in what came before.
+    /// In a comparison: `total` in the earlier trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Vec<f64>>,
-    /// Of a comparison: whether `total` changed by more than chance; of those that are marked so, 5 in 100 are chance.
+    /// In a comparison: whether `total` changed significantly; no more than 5 in 100 of the frames marked are due to chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub significant: Option<Vec<bool>>,
 }
 
-/// A flame graph: frames with what is allocated (or live) in each and in all it calls.
+/// Flame graph: what is allocated, or live, in each frame and in everything it calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct FlameQuestion {
     /// The trace
     pub file: FileNumber,
-    /// The stack that is shown as the root, by its number; 0 is the whole
+    /// The stack to show as the root, by its number; 0 is the root of all stacks
     #[schemars(extend("x-value" = "STACK"))]
     pub at: usize,
     /// Leave out frames below this share of what is shown, in percent
@@ -109,7 +109,7 @@ impl Question for FlameQuestion {
     }
 }
 
-/// Flame graphs of what calls a function, and of what it calls.
+/// Flame graphs of the callers and the callees of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FlamesAroundQuestion {
@@ -143,13 +143,13 @@ impl Question for FlamesAroundQuestion {
     }
 }
 
-/// A flame graph of two traces: what is there after, with what was there before.
+/// Flame graph of two traces: the later one, with how it differs from the earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct DiffFlameQuestion {
-    /// The trace before
+    /// The earlier trace
     pub before: FileNumber,
-    /// The trace after
+    /// The later trace
     pub after: FileNumber,
     /// Leave out frames below this share of what is shown, in percent
     #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
@@ -187,31 +187,31 @@ impl Question for DiffFlameQuestion {
     }
 }
 
-/// A stack on the way to the one that is shown.
+/// A stack on the path to the one that is shown as the root.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FlameStep")]
 pub struct PathStep {
-    /// Which stack it is.
+    /// The number of the stack.
     pub id: u32,
     /// Its innermost frame.
     pub label: String,
 }
 
-/// What a frame is called, and where it belongs.
+/// Label of a frame, and what code it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FlameLabel {
-    /// What it is called.
+    /// Its name.
     #[serde(flatten)]
     pub label: Label,
     /// The module of a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Whose code it is; the program's own is not told.
+    /// What code it belongs to; absent for the program's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<FrameOrigin>,
 }
 
-/// Whose code a frame is, if it is not the program's own.
+/// What code a frame belongs to, if not to the program's own.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FrameOrigin {
@@ -249,17 +249,17 @@ impl FlameLabel {
     }
 }
 
-/// A flame graph on both sides of a function.
+/// Flame graphs of the callers and the callees of a function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FlamesAround")]
 pub struct Around {
-    /// Everything that was measured.
+    /// The total of the measure.
     pub all: Estimate,
-    /// The share of it that goes through the function.
+    /// The share of the total that goes through the function.
     pub share: f64,
     /// What it calls.
     pub callees: Flame,
-    /// Who calls it, from it outwards.
+    /// Its callers, from the function outwards.
     pub callers: Flame,
 }
 

@@ -16,33 +16,33 @@ use crate::stacks_options::StacksOptions;
 /// The most frames listed of a stack; outer ones are omitted.
 const MAX_FRAMES: usize = 200;
 
-/// A stack and what it allocates.
+/// A call stack and what it allocates.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HotPath {
-    /// Innermost first.
+    /// Its frames, innermost first.
     pub frames: Vec<FlameLabel>,
-    /// Outer frames that are not told.
+    /// Number of outer frames that are left out.
     pub left_out: usize,
     /// What it allocates itself.
     pub own: Estimate,
-    /// Its share of everything.
+    /// Share of the total.
     pub share: f64,
 }
 
-/// Stacks, those that allocate most first.
+/// Call stacks, those that allocate most first.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HotPaths {
     /// What was measured.
     pub measure: Measure,
-    /// Everything together.
+    /// The total.
     pub all: Estimate,
-    /// How many stacks allocate anything.
+    /// Number of call stacks that allocate anything.
     pub row_count: usize,
-    /// The first of them.
+    /// The requested rows.
     pub rows: Vec<HotPath>,
 }
 
-/// The stacks that keep or allocate most by themselves, each with all its callers.
+/// Call stacks that allocate or keep most by themselves, each with all its callers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct HotPathsQuestion {
@@ -53,7 +53,7 @@ pub struct HotPathsQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// Which objects

@@ -23,62 +23,62 @@ use crate::units::Time;
 pub struct Info {
     /// Path of the traced program.
     pub program: String,
-    /// Machine it ran on.
+    /// Host it ran on.
     pub host: String,
-    /// Settings of the OCaml runtime.
+    /// Settings of the OCaml runtime (OCAMLRUNPARAM).
     pub runtime_parameters: String,
-    /// What the program said about the run.
+    /// Description of the run, given by the program.
     pub context: String,
-    /// What Bactrian's recorder said, if it wrote the trace.
+    /// What Bactrian's recorder reported, if it wrote the trace.
     pub recorder: Option<RecorderInfo>,
     /// Process id.
     pub pid: u64,
     /// Format version of the file.
     pub format_version: u16,
-    /// Probability with which a word was sampled; at first, if it fell as the trace grew.
+    /// Sampling rate: the probability that a word is sampled; if the rate fell as the trace grew, the first one.
     pub sample_rate: f64,
-    /// The probability at the end.
+    /// Sampling rate at the end.
     pub last_rate: f64,
     /// Whether every word was sampled.
     pub exact: bool,
     /// Bits per word.
     pub word_bits: u8,
-    /// Start, seconds since the Unix epoch.
+    /// Start in seconds since the Unix epoch.
     pub start: f64,
-    /// From the start to the last packet's end.
+    /// Time from the start to the end of the last packet.
     pub duration: Time,
-    /// Size of the file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
-    /// Packets in it.
+    /// Number of packets.
     pub packets: u64,
-    /// Domains that wrote them.
+    /// Domains that wrote packets.
     pub domains: Vec<u16>,
-    /// Sampled allocations that the headers promise.
+    /// Number of sampled allocations, according to packet headers.
     pub sampled_allocations: u64,
 }
 
-/// What Bactrian's recorder says of itself and of what it lost.
+/// What Bactrian's recorder reported about itself and about losses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RecorderInfo {
     /// Bactrian's version.
     pub version: String,
     /// OCaml's version.
     pub ocaml: String,
-    /// How the recording stands: `ended`, `running`, `program-samples`, `switched-off`.
+    /// State of the recording: `ended`, `running`, `program-samples`, `switched-off`.
     pub state: &'static str,
-    /// Frames that are kept of a stack.
+    /// Maximum number of frames kept per call stack.
     pub depth: u64,
-    /// Sampled allocations that could not be written.
+    /// Number of sampled allocations that could not be written.
     pub lost_allocations: u64,
-    /// Promotions and ends of blocks that could not be written.
+    /// Number of promotions and ends of blocks that could not be written.
     pub lost_ends: u64,
-    /// Allocations whose stacks were lost.
+    /// Number of allocations whose call stacks were lost.
     pub lost_stacks: u64,
-    /// Stacks of which not all frames were kept.
+    /// Number of call stacks that were cut off at the maximum depth.
     pub capped_stacks: u64,
-    /// Frames that point nowhere.
+    /// Number of frames with unknown addresses.
     pub unknown_frames: u64,
-    /// What one should know of all that.
+    /// What to know about losses, in sentences.
     #[serde(skip)]
     pub sentences: Vec<String>,
 }
@@ -103,33 +103,33 @@ impl From<Recorder> for RecorderInfo {
     }
 }
 
-/// What the events say.
+/// Totals of all events of a trace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TraceContents")]
 pub struct Contents {
-    /// Sampled allocations in the minor heap.
+    /// Number of sampled allocations in the minor heap.
     pub minor: u64,
-    /// Sampled allocations directly in the major heap.
+    /// Number of sampled allocations directly in the major heap.
     pub major: u64,
-    /// Sampled allocations outside the OCaml heap.
+    /// Number of sampled allocations outside the OCaml heap.
     pub external: u64,
-    /// Promotions of sampled blocks.
+    /// Number of promotions of sampled blocks.
     pub promotions: u64,
-    /// Collections of sampled blocks.
+    /// Number of collections of sampled blocks.
     pub collections: u64,
-    /// Bytes allocated in all.
+    /// Total of allocated bytes.
     pub allocated: Estimate,
-    /// Blocks allocated in all.
+    /// Total of allocated blocks.
     pub objects: Estimate,
-    /// Most bytes alive at a moment.
+    /// Maximum of live bytes.
     pub peak: Estimate,
-    /// When that was.
+    /// Time of the maximum.
     pub peak_time: Time,
-    /// Bytes alive when the trace ends.
+    /// Live bytes at the end of the trace.
     pub live_at_end: Estimate,
-    /// Longest stack.
+    /// Depth of the deepest call stack.
     pub deepest_stack: usize,
-    /// Distinct code addresses in stacks.
+    /// Number of distinct code addresses in call stacks.
     pub frames: usize,
     /// What could not be read.
     #[serde(skip)]
@@ -138,7 +138,7 @@ pub struct Contents {
 
 /// What a trace or snapshot is: program, size, duration.
 ///
-/// Reads headers only, which takes milliseconds for any size.
+/// Reads only headers, which takes milliseconds for any size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct InfoQuestion {
@@ -163,7 +163,7 @@ impl Question for InfoQuestion {
     }
 }
 
-/// What all events of a trace say together.
+/// Totals of all events of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ContentsQuestion {
@@ -174,10 +174,10 @@ pub struct ContentsQuestion {
     pub filter: FilterOptions,
 }
 
-/// What all events of a trace say together.
+/// Totals of all events of a trace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ContentsAnswer {
-    /// What the events say.
+    /// The totals.
     pub contents: Contents,
 }
 

@@ -15,23 +15,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::filter::Hidden;
 
-/// What is told apart.
+/// What rows are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "WHAT"))]
 pub enum By {
-    /// Every place in the source
+    /// Location in the source
     Site,
-    /// Instructions of bytecode; of native code, return addresses
+    /// Instruction of bytecode; for native code, return address
     Instruction,
-    /// Lines of source files
+    /// Line of source code
     Line,
-    /// Functions
+    /// Function
     #[default]
     Function,
-    /// Source files
+    /// Source file
     File,
-    /// Modules (compilation units)
+    /// Module (compilation unit)
     Module,
 }
 
@@ -74,14 +74,14 @@ pub(crate) struct LabelSpan {
     end: u32,
 }
 
-/// A label as people see it. What the labelling does not tell apart is left out.
+/// Name and location of a row. Fields that the grouping does not distinguish are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Label {
-    /// The function, line, file or module; for a site, the function. Units have the names that the linker knows here, and
-    /// those that people write where they are shown.
+    /// The function, line, file or module; for a site, its function. Modules have linker names here, and are shown with
+    /// the names that programmers write.
     #[serde(serialize_with = "as_written")]
     pub name: String,
-    /// The number of an instruction of bytecode.
+    /// The number of a bytecode instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<u64>,
     /// The file of a site.
@@ -90,7 +90,7 @@ pub struct Label {
     /// The line of a site.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// First column and column after the last, of a site.
+    /// First column of a site, and the column after its last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<(u16, u16)>,
 }

@@ -9,11 +9,11 @@ pub use bactrian_trace::is_library;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What of stacks is shown.
+/// Which code call stacks show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LibraryOptions {
-    /// Show C primitives and the standard library too; otherwise what they allocate counts to their callers
+    /// Show C primitives and the standard library too; by default, what they allocate is charged to their callers
     pub raw: bool,
 }
 

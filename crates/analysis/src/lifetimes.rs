@@ -25,50 +25,50 @@ pub const SIZE_CLASSES: [u64; 6] = [2, 4, 16, 64, 256, 4096];
 const LIFETIMES: usize = LIFETIME_CLASSES.len() + 1;
 const SIZES: usize = SIZE_CLASSES.len() + 1;
 
-/// Lifetimes and sizes of the objects of one label, in bytes allocated.
+/// Lifetimes and sizes of the objects of one row, weighted by bytes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Life {
-    /// Where they are allocated.
+    /// What allocates them.
     #[serde(flatten)]
     pub label: Label,
-    /// All of them.
+    /// Total of allocated bytes.
     pub allocated: Estimate,
-    /// Those that die, by class of lifetime.
+    /// Bytes of objects that were collected, by class of lifetime.
     pub lifetimes: Vec<Estimate>,
-    /// Those that are there when the trace ends.
+    /// Bytes of objects that are still there when the trace ends.
     pub never: Estimate,
-    /// All of them, by class of size.
+    /// Allocated bytes, by class of size.
     pub sizes: Vec<Estimate>,
 }
 
-/// Lifetimes of the wanted objects.
+/// Lifetimes of the selected objects.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Lifetimes {
-    /// Of all.
+    /// Of all objects.
     pub all: Life,
-    /// By label, those that allocate most first.
+    /// By row, those that allocate most first.
     pub rows: Vec<Life>,
     /// What could not be read.
     #[serde(skip)]
     pub losses: Losses,
 }
 
-/// What dies young and what never dies; how big objects are.
+/// Lifetimes of objects: what dies young and what is never freed; or sizes of objects.
 ///
-/// Each row shows which share of its bytes dies within each span of time, and which is still there when the trace ends.
+/// Each row shows the share of its bytes that dies within each span of time, and the share that is still there when the trace ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LifetimesQuestion {
     /// The trace
     pub file: FileNumber,
-    /// What to tell apart
+    /// What to group by
     pub by: By,
     /// What to sort by
     pub sort: LifetimesSort,
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// Which objects
@@ -97,28 +97,28 @@ pub enum LifetimesSort {
     /// Bytes allocated
     #[default]
     Allocated,
-    /// Bytes that never die
+    /// Bytes that are never freed
     Never,
-    /// Their names
+    /// Name
     Name,
 }
 
-/// What dies young and what never dies.
+/// Lifetimes of objects.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LifetimesAnswer {
-    /// What is told apart.
+    /// What rows are grouped by.
     pub by: By,
-    /// Of which objects.
+    /// The objects that are counted.
     pub filter: Filter,
-    /// The upper ends of spans of time, in seconds; what lives longer comes last.
+    /// Upper bounds of the classes of lifetimes, in seconds; the last class has no bound.
     pub lifetime_classes: [f64; LIFETIME_CLASSES.len()],
-    /// The upper ends of sizes, in words without header; what is larger comes last.
+    /// Upper bounds of the classes of sizes, in words without header; the last class has no bound.
     pub size_classes: [u64; SIZE_CLASSES.len()],
-    /// Everything together.
+    /// All objects.
     pub all: Life,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// Those that were asked for.
+    /// The requested rows.
     pub rows: Vec<Life>,
 }
 

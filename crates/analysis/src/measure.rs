@@ -21,33 +21,33 @@ pub enum Unit {
     Objects,
 }
 
-/// Of which of the wanted objects.
+/// Which of the selected objects are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Of {
-    /// All that were allocated.
+    /// All.
     Allocated,
     /// Those still there when the trace ends.
     LiveAtEnd,
-    /// Those there when they take most memory together.
+    /// Those still there when all of them together take most memory.
     LiveAtPeak,
     /// Those that moved from the minor to the major heap.
     Promoted,
 }
 
-/// A measure by the name that people give it.
+/// Measures by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "METRIC", "x-short" = "m"))]
 pub enum Metric {
-    /// Bytes still there when the trace ends; if those are few, the ones there when most are
+    /// Bytes still there when the trace ends; if these are few, those at the peak
     #[default]
     Kept,
     /// Bytes allocated
     Allocated,
     /// Bytes still there when the trace ends
     Live,
-    /// Bytes there when most are
+    /// Bytes there at the peak of live bytes
     Peak,
     /// Blocks allocated
     Objects,
@@ -84,12 +84,12 @@ pub(crate) fn ends_with_little(all: &Timeline) -> bool {
     all.points.last().is_some_and(|end| end.live.value < LITTLE * all.peak.value)
 }
 
-/// A number that is found for stacks, sites or functions.
+/// What is measured of call stacks, sites or functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub struct Measure {
     /// What is counted.
     pub unit: Unit,
-    /// Of which objects.
+    /// Which objects are counted.
     pub of: Of,
 }
 

@@ -17,7 +17,7 @@ use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, Quest
 use crate::standard_library;
 use crate::top::Row;
 
-/// The lines around a place in the source, with what they allocate; if the trace names it and it is there.
+/// The lines around a place in the source, with what they allocate; empty if the source is not found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct SourceQuestion {
@@ -33,7 +33,7 @@ pub struct SourceQuestion {
     /// What to measure
     #[serde(default)]
     pub metric: Metric,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// Which objects
@@ -50,23 +50,23 @@ fn first_line() -> usize {
 pub struct SourceAnswer {
     /// The file, as the trace names it.
     pub file: String,
-    /// Whether it was found.
+    /// Whether the file was found.
     pub found: bool,
     /// The number of the first line.
     pub first: usize,
-    /// Lines, one after the other.
+    /// The lines.
     pub lines: Vec<String>,
-    /// What lines allocate, by their numbers.
+    /// What lines allocate, by line number.
     pub numbers: BTreeMap<u32, LineNumbers>,
 }
 
 /// What a line allocates.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct LineNumbers {
-    /// Itself.
+    /// By the line itself.
     #[serde(rename = "self")]
     pub own: Estimate,
-    /// With all it calls.
+    /// By the line and everything it calls.
     pub total: Estimate,
 }
 

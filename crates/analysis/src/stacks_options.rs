@@ -15,7 +15,7 @@ use crate::profile::Profile;
 use crate::question::{Evidence, FileNumber, QuestionError};
 use crate::stack_tree::Recursion;
 
-/// What is measured.
+/// What to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct MetricOption {
@@ -23,17 +23,17 @@ pub struct MetricOption {
     pub metric: Metric,
 }
 
-/// Stacks with what they allocate or hold.
+/// Call stacks with what they allocate or keep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct StacksOptions {
     /// What to measure
     pub metric: Metric,
-    /// What to tell apart
+    /// What to group by
     pub by: By,
-    /// Show every call of a function that calls itself, instead of one for all
+    /// Show every call of a recursive function, instead of merging them into one
     pub recursion: bool,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// Which objects
@@ -59,7 +59,11 @@ impl StacksOptions {
         let all = column.estimate(column.total());
         let mut notes = trace.notes(&filter, Some(&all));
         if profile.tree.cut() > 0 {
-            notes.push("there are too many different stacks: some are shown cut".to_owned());
+            notes.push(
+                "there are too many different call stacks: some are shown \
+                truncated"
+                    .to_owned(),
+            );
         }
         Ok(Measured { profile, filter, notes })
     }

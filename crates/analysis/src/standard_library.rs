@@ -22,7 +22,8 @@ pub(crate) fn note_on(source: &Path) -> Option<String> {
     let is_of_library = source.starts_with(folder()?);
     is_of_library.then(|| {
         format!(
-            "{} is of the OCaml that is installed here: if the program was compiled by another, lines may differ",
+            "{} is from the OCaml installed here: if the program was compiled by another \
+             version, lines may differ",
             source.display()
         )
     })

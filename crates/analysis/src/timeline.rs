@@ -14,27 +14,27 @@ use crate::selection::{Peak, Selection};
 use crate::trace_file::TraceFile;
 use crate::units::{Between, Time};
 
-/// One interval of time.
+/// An interval of time.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Point {
-    /// When it ends.
+    /// Its end.
     pub time: Time,
-    /// Bytes alive then.
+    /// Live bytes at its end.
     pub live: Estimate,
-    /// Most bytes alive at a moment in it.
+    /// Maximum of live bytes within it.
     pub max: Estimate,
-    /// Bytes allocated in it.
+    /// Bytes allocated within it.
     pub allocated: Estimate,
 }
 
-/// Live bytes of the wanted objects over time.
+/// Live bytes of the selected objects over time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Timeline {
-    /// Equal intervals from the start to the end of the trace, or of the part that was asked for.
+    /// Equal intervals from the start to the end of the trace, or of the requested time window.
     pub points: Vec<Point>,
-    /// When most bytes are alive.
+    /// Time of the peak of live bytes.
     pub peak_time: Time,
-    /// How many that is.
+    /// Live bytes at the peak.
     pub peak: Estimate,
     /// What could not be read.
     #[serde(skip)]
@@ -82,16 +82,16 @@ impl Intervals {
 
 /// Live bytes over time, with the peak marked.
 ///
-/// With filters, the wanted objects before all of them.
+/// With filters, the selected objects are drawn in front of all objects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct TimelineQuestion {
     /// The trace
     pub file: FileNumber,
-    /// How many points in time; 200 if nothing is said, or as many as the terminal is wide
+    /// How many points in time [default: 200, or the width of the terminal]
     #[schemars(range(min = 1, max = 100_000), extend("x-value" = "N"))]
     pub points: Option<usize>,
-    /// Only this part of the time (1.5s..3s); the peak is still that of the whole
+    /// Only this time window (1.5s..3s); the peak is still that of the whole trace
     pub window: Option<Text<Between<Time>>>,
     /// Which objects
     #[serde(flatten)]
@@ -106,9 +106,9 @@ const POINTS: usize = 200;
 pub struct TimelineAnswer {
     /// Of all objects.
     pub all: Timeline,
-    /// Which are wanted.
+    /// The filter.
     pub filter: Filter,
-    /// Of those, if not all are.
+    /// Of the selected objects; null if all are selected.
     pub filtered: Option<Timeline>,
 }
 

@@ -28,13 +28,13 @@ use crate::units::Time;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TopRow")]
 pub struct Row {
-    /// What it is about.
+    /// The row's name and location.
     #[serde(flatten)]
     pub label: Label,
     /// What it allocates itself.
     #[serde(rename = "self")]
     pub own: Estimate,
-    /// What is allocated in it and in all it calls.
+    /// What it allocates itself and in everything it calls.
     pub total: Estimate,
 }
 
@@ -57,16 +57,16 @@ pub struct Top {
     pub losses: Losses,
 }
 
-/// Sites, lines, functions, files, modules or types that allocate or hold most.
+/// Functions, sites, lines, files, modules or types that allocate or keep most.
 ///
-/// `self` is what a row allocates itself, `total` what is allocated in it and in all it calls, however deep, counted once if
-/// it recurs. Beside each stands the 95 % interval from sampling.
+/// `self` is what a row allocates itself; `total` includes everything it calls, at any depth, and counts recursive calls once.
+/// The 95 % confidence interval from sampling is shown beside each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct TopQuestion {
     /// The trace
     pub file: FileNumber,
-    /// What to tell apart
+    /// What to group by
     pub by: TopBy,
     /// What to measure
     pub metric: Metric,
@@ -75,7 +75,7 @@ pub struct TopQuestion {
     /// Which rows
     #[serde(flatten)]
     pub rows: Rows,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// Which objects
@@ -83,12 +83,12 @@ pub struct TopQuestion {
     pub filter: FilterOptions,
 }
 
-/// What is told apart: a place, or what was allocated there.
+/// What rows are grouped by: a location, or what was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(extend("x-value" = "WHAT"))]
 pub enum TopBy {
-    /// A place.
+    /// A location.
     Place(By),
     /// What was allocated.
     What(TopByWhat),
@@ -117,28 +117,28 @@ pub enum TopSort {
     #[default]
     #[serde(rename = "self")]
     Own,
-    /// What is allocated in it and in all it calls
+    /// What a row allocates itself and in everything it calls
     Total,
-    /// Its name
+    /// Name
     Name,
 }
 
-/// What allocates or holds most.
+/// What allocates or keeps most.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TopAnswer {
-    /// What is told apart.
+    /// What rows are grouped by.
     pub by: By,
     /// What was measured.
     pub measure: Measure,
-    /// Of which objects.
+    /// The objects that are counted.
     pub filter: Filter,
-    /// Everything together.
+    /// The total.
     pub all: Estimate,
-    /// When the peak is, if it was asked for.
+    /// Time of the peak, if the measure is about it.
     pub peak_time: Option<Time>,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// Those that were asked for.
+    /// The requested rows.
     pub rows: Vec<Row>,
 }
 
@@ -150,8 +150,8 @@ impl Question for TopQuestion {
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<TopAnswer>, QuestionError> {
         let by = match self.by {
             TopBy::Place(By::Instruction) | TopBy::What(TopByWhat::Type) => {
-                let why =
-                    "by: instructions and types need the program: `bactrian top` asks for them";
+                let why = "by: instruction and type need the program's file: only `bactrian top` \
+                     supports them";
                 return Err(QuestionError::Wrong(why.to_owned()));
             }
             TopBy::Place(by) => by,

@@ -58,13 +58,13 @@ pub struct Names {
     pub files: Vec<String>,
 }
 
-/// Names of functions and files that have a text in them, for completion.
+/// Names of functions and files that contain a text, for completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct NamesQuestion {
     /// The trace
     pub file: FileNumber,
-    /// What is written so far
+    /// The text typed so far
     pub prefix: String,
 }
 
@@ -186,7 +186,7 @@ impl TraceQuestions {
             (Some(Err(NoTable::AskedOnce)), _) => return None,
             (Some(Err(why)), _) | (_, Some(Err(why))) => why.to_string(),
             (Some(Ok(lives)), Some(Ok(origins))) if Tables::of(lives, origins).is_none() => {
-                "damage leaves some objects without stacks".to_owned()
+                "because of damage, some objects have no call stack".to_owned()
             }
             _ => return None,
         };
@@ -197,7 +197,7 @@ impl TraceQuestions {
     pub fn notes(&self, filter: &Filter, found: Option<&Estimate>) -> Vec<String> {
         let mut notes: Vec<String> = self.why_slow().into_iter().collect();
         if found.is_some_and(|found| found.value <= 0.0) && !filter.admits_all() {
-            notes.push("no sampled object is what the filters ask for".to_owned());
+            notes.push("no sampled object matches the filters".to_owned());
         }
         notes.extend(filter.looks_at_stacks().then(|| self.cut_stacks()).flatten());
         notes
@@ -208,8 +208,8 @@ impl TraceQuestions {
         let Recorder { capped_stacks, depth, .. } = Recorder::parse(&self.trace.info().context)?;
         (capped_stacks > 0).then(|| {
             format!(
-                "{} stacks were cut when they were recorded, at {depth} frames: what has a wanted place further out is not \
-                 found (`bactrian record --depth N` keeps more)",
+                "{} call stacks were recorded with {depth} frames only: functions and files \
+                 further out are not found (`bactrian record --depth N` keeps more frames)",
                 show_count(capped_stacks as f64)
             )
         })
@@ -506,7 +506,7 @@ fn fill<T: Send + Sync + 'static>(
     struct Filled<T>(Arc<OnceLock<Result<T, NoTable>>>);
     impl<T> Drop for Filled<T> {
         fn drop(&mut self) {
-            let _ = self.0.set(Err(NoTable::Odd("something went wrong in reading it")));
+            let _ = self.0.set(Err(NoTable::Odd("reading it failed")));
         }
     }
     let filled = Filled(slot.clone());
@@ -514,7 +514,7 @@ fn fill<T: Send + Sync + 'static>(
         let _ = filled.0.set(read());
     });
     if started.is_err() {
-        let _ = slot.set(Err(NoTable::Odd("no thread can be started to read it")));
+        let _ = slot.set(Err(NoTable::Odd("cannot start a thread to read it")));
     }
 }
 

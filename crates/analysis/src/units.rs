@@ -16,7 +16,7 @@ use crate::question::Written;
 )]
 pub struct Bytes(pub u64);
 
-/// A duration or a moment, as people write it: `10`, `1.5s`, `20ms`, `3min`.
+/// A duration or a moment, such as `10`, `1.5s`, `20ms`, `3min`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 pub struct Time(#[schemars(with = "f64")] pub Micros);
 
@@ -26,7 +26,7 @@ impl Serialize for Time {
     }
 }
 
-/// From one value to another, both included; an open end is left out.
+/// A range, including both ends; without a bound, an end is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Between<T> {
     /// The lower end.

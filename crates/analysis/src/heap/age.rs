@@ -11,15 +11,15 @@ use serde::Serialize;
 use super::Heap;
 use crate::units::Time;
 
-/// How old some blocks are. Half of their bytes are older than the median.
+/// Age of blocks: half of their bytes are older than the median.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Age {
     /// The median, in seconds.
     pub median: Time,
-    /// The oldest of those that were sampled, in seconds.
+    /// Age of the oldest sampled block, in seconds.
     pub oldest: Time,
-    /// Whether they are old and still become more: the oldest was made in the first half of the run, and some were made in
-    /// each eighth of the time since then. Null if too few were sampled to tell.
+    /// Whether they keep growing: the oldest was allocated in the first half of the run, and some were allocated in each eighth
+    /// of the time since then. Null if too few were sampled to decide.
     pub grows: Option<bool>,
 }
 

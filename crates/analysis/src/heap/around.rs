@@ -24,70 +24,70 @@ pub struct AroundShape {
     pub most: usize,
 }
 
-/// What is around a block. Sizes are in bytes with headers.
+/// The neighbourhood of a block. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Around {
-    /// How far away others are at most.
+    /// The maximum distance from the centre, in pointers.
     pub steps: u32,
-    /// How many blocks and roots are near enough, the centre included.
+    /// Number of blocks and roots within that distance, including the centre.
     pub near: u64,
-    /// How many of them are told.
+    /// Number of them that are listed.
     pub told: u64,
-    /// The centre first, the nearest before the others, of these the ones that dominate most. Last the rest, if there is any:
-    /// all blocks of the heap that are not told.
+    /// The centre first, then the others by distance, those that retain most first. Finally one node for the rest, if there is
+    /// any: all blocks of the heap that are not listed.
     pub nodes: Vec<AroundNode>,
-    /// Pointers between them, also from and to the rest.
+    /// Pointers between the nodes, including those from and to the rest.
     pub edges: Vec<AroundEdge>,
 }
 
 /// A block or root, or the rest.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AroundNode {
-    /// What it is here.
+    /// Its role.
     pub kind: AroundKind,
     /// Its number; null for the rest.
     pub node: Option<Node>,
-    /// Its address, if it is a block.
+    /// Its address; null if it is not a block.
     pub address: Option<String>,
-    /// What it is.
+    /// A description: class, or name of the root.
     pub what: String,
-    /// How many pointers it is away from the centre; null for the rest.
+    /// Distance from the centre in pointers; null for the rest.
     pub distance: Option<u32>,
-    /// How many blocks it is: 1, none if it is a root, all that are left if it is the rest.
+    /// Number of blocks: 1 for a block, 0 for a root, all that are left for the rest.
     pub blocks: u64,
-    /// Their bytes.
+    /// Shallow size.
     pub shallow: u64,
-    /// What would be free without it, itself included; null for the rest.
+    /// Retained size: what would be freed without it, including itself; null for the rest.
     pub retained: Option<u64>,
-    /// The part of all that can be reached that is retained; of the rest, the part of all blocks.
+    /// Share of the retained size in all reachable blocks; for the rest, its share of all blocks.
     pub share: f64,
 }
 
-/// What a node is in its surroundings.
+/// Role of a node in the neighbourhood of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AroundKind {
-    /// The one that was asked for.
+    /// The block that was asked for.
     Centre,
     /// Another block.
     Block,
-    /// What holds blocks from outside the heap.
+    /// A root.
     Holder,
-    /// Everything that is not told.
+    /// All blocks that are not listed.
     Rest,
 }
 
-/// Pointers from one to another.
+/// Pointers from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AroundEdge {
-    /// The one that points, by its place in the list.
+    /// Index of the node that points.
     pub from: usize,
-    /// The other one; the same if a block points to itself.
+    /// Index of the node that is pointed to; the same if a block points to itself.
     pub to: usize,
-    /// How many pointers.
+    /// Number of pointers.
     pub pointers: u64,
-    /// Through which fields: their names if types are known, otherwise their numbers from 0; or `stack`, `data`,
-    /// `unknown`; the first eight. Nothing where a root points, and where the rest does or is pointed to.
+    /// Fields with these pointers, at most eight: their names if types are known, otherwise their numbers from 0; or `stack`,
+    /// `data`, `unknown`. Empty for pointers from roots, and from or to the rest.
     pub fields: Vec<String>,
 }
 

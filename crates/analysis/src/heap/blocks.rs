@@ -65,26 +65,26 @@ impl Condition {
 pub struct BlockRow {
     /// Its number, for `bactrian heap show @NUMBER`.
     pub node: Node,
-    /// Its value, as far as it is kept; what it is if it is not.
+    /// Its value, as far as the snapshot keeps it; otherwise its class.
     pub value: String,
-    /// Its own bytes.
+    /// Shallow size.
     pub shallow: u64,
-    /// What would be free without it.
+    /// Retained size: what would be freed without it.
     pub retained: u64,
-    /// How old it is, in seconds; null if it was not sampled.
+    /// Age in seconds; null if it was not sampled.
     pub age: Option<Time>,
 }
 
-/// Blocks whose field has one value.
+/// Blocks whose field has the same value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlockGroup {
     /// The value.
     pub value: String,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their own bytes.
+    /// Shallow size of the blocks.
     pub shallow: u64,
-    /// What would be free without them.
+    /// Retained size: what would be freed without them.
     pub retained: u64,
     /// One of them.
     pub node: Node,
@@ -245,7 +245,10 @@ impl FieldTexts {
         );
         if !names.is_met() && !nodes.is_empty() {
             let has = names.met();
-            return Err(NotFound::new(format!("these blocks have no field `{field}`, but {has}")));
+            return Err(NotFound::new(format!(
+                "these blocks have no field `{field}`; they have \
+                {has}"
+            )));
         }
         let mut targets: Vec<Node> = found
             .iter()

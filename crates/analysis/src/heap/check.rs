@@ -13,11 +13,11 @@ use crate::units::{Bytes, show_bytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeapSubject {
-    /// Whether all of the file can be read and fits together.
+    /// Whether the whole file can be read and is consistent.
     File,
-    /// Whether everything could be read when it was taken.
+    /// Whether the whole heap could be read when the snapshot was taken.
     Walk,
-    /// Bytes alive.
+    /// Live bytes.
     Live,
 }
 
@@ -28,18 +28,18 @@ pub struct HeapCheck {
     pub subject: HeapSubject,
     /// What was measured, in bytes; null for what has no size.
     pub measured: Option<u64>,
-    /// What it was held against.
+    /// What it was compared with.
     pub limit: Option<u64>,
     /// The outcome.
     pub verdict: Verdict,
-    /// All of it in words.
+    /// The outcome in words.
     pub sentence: String,
 }
 
 /// Checks that the whole file can be read.
 pub fn is_whole(losses: &Losses) -> HeapCheck {
     let (verdict, sentence) = match losses.is_clean() {
-        true => (Verdict::Passed, "the file is whole and fits together".to_owned()),
+        true => (Verdict::Passed, "the file is complete and consistent".to_owned()),
         false => {
             (Verdict::Failed, format!("the file is damaged: {}", losses.sentences().join("; ")))
         }
@@ -52,9 +52,12 @@ pub fn is_complete(gaps: &[String]) -> Option<HeapCheck> {
     let first = gaps.first()?;
     let more = match gaps.len() - 1 {
         0 => String::new(),
-        more => format!(", and {more} more (bactrian info tells)"),
+        more => format!(", and {more} more (see bactrian info)"),
     };
-    let sentence = format!("not all could be read when it was taken: {first}{more}");
+    let sentence = format!(
+        "parts of the heap could not be read when the snapshot was taken: \
+        {first}{more}"
+    );
     let (subject, verdict) = (HeapSubject::Walk, Verdict::Undecided);
     Some(HeapCheck { subject, measured: None, limit: None, verdict, sentence })
 }
@@ -86,7 +89,10 @@ fn conclude(contents: &Contents, limit: u64, what: &str, limit_text: &str) -> He
         (false, false) => (Verdict::Passed, format!("{what}: below {limit_text}")),
         (false, true) => (
             Verdict::Undecided,
-            format!("{what}, without what is lost of the file: not above {limit_text} in the rest"),
+            format!(
+                "{what}, without the lost part of the file: not above {limit_text} in the \
+                rest"
+            ),
         ),
     };
     let (measured, limit) = (Some(contents.live_bytes), Some(limit));

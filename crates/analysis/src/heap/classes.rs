@@ -24,20 +24,20 @@ use crate::estimate::{Estimate, Scale, Tally};
 use crate::labels::{Label, module_of};
 use crate::library::place_of;
 
-/// What blocks are told apart by.
+/// What blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassBy {
-    /// What they are
+    /// Type
     #[default]
     Type,
-    /// Their tags
+    /// Tag
     Tag,
-    /// The place in the source that allocated them
+    /// Allocation site
     Site,
-    /// The function that allocated them
+    /// Function that allocated them
     Function,
-    /// The module that allocated them
+    /// Module that allocated them
     Module,
 }
 
@@ -68,40 +68,40 @@ impl ClassBy {
 /// Blocks by class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassTable {
-    /// What they are told apart by.
+    /// What blocks are grouped by.
     pub by: ClassBy,
-    /// Whether sums are exact; otherwise they are estimates from samples.
+    /// Whether numbers are exact; otherwise they are estimates from samples.
     pub exact: bool,
-    /// Blocks that were sampled when they were allocated and are alive.
+    /// Number of live blocks that were sampled when they were allocated.
     pub sampled_blocks: u64,
-    /// All blocks that the rows are of; of the whole heap, if sums are estimates.
+    /// Number of blocks in all rows; if numbers are estimates, of the whole heap.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size of these blocks.
     pub bytes: u64,
-    /// What shares are of: the same, or the bytes of the whole heap if only some blocks are told.
+    /// What shares refer to: the same, or the whole heap if only some blocks are selected.
     pub total: u64,
-    /// One row for each class, those with most bytes first.
+    /// One row per class, the largest first.
     pub rows: Vec<ClassRow>,
-    /// What one should know of these numbers, in a sentence.
+    /// What to know about these numbers, in one sentence.
     pub note: Option<&'static str>,
 }
 
-/// What a class has, in bytes with headers.
+/// The blocks of a class. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassRow {
-    /// What it is called, with its place.
+    /// Its name and location.
     #[serde(flatten)]
     pub label: Label,
-    /// What tells it from others; null for places.
+    /// The kind of class; null for allocation sites, functions and modules.
     pub kind: Option<ClassKind>,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: Estimate,
-    /// Their own bytes.
+    /// Shallow size.
     pub shallow: Estimate,
-    /// What would be free without them: the sum of what each of them retains, without those that another of the same
-    /// class dominates. Null where it cannot be known, because not all blocks of the class are.
+    /// Retained size: what would be freed without these blocks. It is the sum of the retained sizes of those blocks that no other
+    /// block of the class dominates. Null if it is unknown because not all blocks of the class are.
     pub retained: Option<u64>,
-    /// How old they are; null if none was sampled.
+    /// Age; null if no block was sampled.
     pub age: Option<Age>,
 }
 
@@ -112,14 +112,15 @@ impl ClassRow {
     }
 }
 
-pub(super) const NO_TYPES: &str = "types are not known without a table of them (--types FILE, see `bactrian types build`): blocks are told \
-                        apart by function, identifier, tag and size";
-pub(super) const NO_SAMPLES: &str = "the snapshot has no samples: where blocks were allocated is known if a trace is recorded \
-                          with it (`bactrian record --snapshots WHEN` without --no-trace)";
-const ESTIMATED: &str = "estimated from samples, as if all live words had the same chance to be sampled; what the \
-                         classes retain is not known, because not all of their blocks are";
+pub(super) const NO_TYPES: &str = "types are unknown without a table of types (--types FILE, see \
+    `bactrian types build`): blocks are grouped by function, identifier, tag and size";
+pub(super) const NO_SAMPLES: &str = "the snapshot has no samples: allocation sites are known if \
+    a trace is recorded with it (`bactrian record --snapshots WHEN` without --no-trace)";
+const ESTIMATED: &str = "estimated from samples, assuming that all live words had the same \
+    chance to be sampled; retained sizes are unknown, because not all blocks of these classes \
+    are known";
 
-pub(super) const NONE_OF_THESE: &str = "no block that was sampled is one of these";
+pub(super) const NONE_OF_THESE: &str = "none of these blocks was sampled";
 
 /// Which blocks to include; all conditions must hold. The site conditions apply to sampled blocks only.
 #[derive(Clone, Debug, Default)]

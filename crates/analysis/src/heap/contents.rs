@@ -9,31 +9,31 @@ use super::block_bytes;
 /// What is in a snapshot.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Contents {
-    /// Blocks by where they are.
+    /// Blocks by space.
     pub spaces: Vec<SpaceRow>,
-    /// Blocks by what they are.
+    /// Blocks by kind.
     pub kinds: Vec<KindRow>,
-    /// Bytes of blocks that the collector looks after: all but static ones.
+    /// Size of all blocks that the collector manages: all but static ones.
     pub live_bytes: u64,
-    /// Blocks that the collector looks after.
+    /// Number of blocks that the collector manages.
     pub live_blocks: u64,
-    /// Bytes outside the heap that custom blocks hold.
+    /// Memory outside the heap that custom blocks hold, in bytes.
     pub external_bytes: u64,
-    /// The largest block in bytes.
+    /// Size of the largest block in bytes.
     pub largest: u64,
     /// What is missing or damaged in the file; whoever shows it shows it for all commands alike.
     #[serde(skip)]
     pub losses: Losses,
 }
 
-/// Blocks in one kind of space.
+/// Blocks in one space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpaceRow {
-    /// `minor`, `major`, `static`, or `unknown` for blocks in no space that was told.
+    /// `minor`, `major`, `static`, or `unknown` for blocks in no known space.
     pub space: &'static str,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
@@ -42,13 +42,13 @@ pub struct SpaceRow {
 pub struct KindRow {
     /// The kind.
     pub kind: Kind,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// What a block is, as far as its tag says.
+/// Kind of a block, by its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -70,7 +70,7 @@ pub enum Kind {
     FloatArray,
     /// Custom blocks.
     Custom,
-    /// Abstract blocks: ephemerons, and what C code keeps.
+    /// Abstract blocks: ephemerons, and blocks of C code.
     Abstract,
 }
 

@@ -16,59 +16,59 @@ const REASONS: usize = 3;
 /// The most example blocks listed for a conflict.
 const EXAMPLES: usize = 3;
 
-/// How well types are known. Sizes are in bytes with headers.
+/// How many types are known. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TypeCoverage {
-    /// All blocks.
+    /// Size of all blocks.
     pub bytes: u64,
-    /// The part of bytes whose type is known in some way.
+    /// Share of bytes whose type is known in some way.
     pub typed: f64,
-    /// How it is known, best first.
+    /// How types are known, the most certain way first.
     pub categories: Vec<CategoryRow>,
-    /// Of those with a type: bytes whose type has variables in it.
+    /// Size of the blocks whose type contains type variables.
     pub polymorphic: u64,
-    /// Why others have none, most bytes first.
+    /// Why types are unknown, the largest reason first.
     pub reasons: Vec<ReasonRow>,
-    /// Blocks that were found to be of two types that do not go together.
+    /// Number of blocks for which two incompatible types were found.
     pub conflicts: u64,
-    /// Modules of the program whose types are not used, or only those of fields that others can see, and why.
+    /// Modules of the program whose types are not used, or only those of public fields, and why.
     pub units: Vec<UnitRow>,
 }
 
-/// Blocks whose types are known in one way.
+/// Blocks whose types are known in the same way.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CategoryRow {
     /// `exact`, `sample`, `inference`, `tag-only`, `unknown`.
     pub category: &'static str,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The part of all bytes.
+    /// Share of all bytes.
     pub share: f64,
 }
 
-/// Blocks that have no type for one reason.
+/// Blocks whose type is unknown for the same reason.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReasonRow {
-    /// As `held by stacks only`.
+    /// For example `held by stacks only`.
     pub reason: String,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The part of all bytes.
+    /// Share of all bytes.
     pub share: f64,
 }
 
-/// Modules that one thing became of.
+/// Modules whose types are not used for the same reason.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UnitRow {
-    /// `public`: only fields that others can see are known; `sites-only`: only what is allocated in it; `unchecked`: whether
-    /// the table knows this version of it cannot be told; `missing`: the table knows nothing of it; `stale`: it knows
-    /// another version; `ambiguous`: it knows several.
+    /// `public`: only types of public fields are known; `sites-only`: only types of allocation sites; `unchecked`: it cannot be
+    /// verified that the table has this version of the module; `missing`: the table does not have the module; `stale`: it has
+    /// another version; `ambiguous`: it has several versions.
     pub standing: &'static str,
-    /// Their names.
+    /// Names of the modules.
     pub modules: Vec<String>,
 }
 
@@ -157,35 +157,35 @@ impl TypeCoverage {
     }
 }
 
-/// Blocks that were found to be of two types that do not go together.
+/// Blocks for which two incompatible types were found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Conflicts {
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// How many of them are told in the rows.
+    /// Number of blocks that the rows cover.
     pub told: u64,
-    /// Those with the same types from the same places, most first.
+    /// Blocks with the same types from the same sources, most blocks first.
     pub rows: Vec<ConflictRow>,
 }
 
-/// Conflicts that are alike.
+/// Conflicts with the same types.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConflictRow {
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// What they are taken for; null if what was found does not go with their headers.
+    /// The type that is used; null if the types found contradict the headers.
     pub kept: Option<String>,
-    /// Where that comes from.
+    /// Where that type comes from.
     pub kept_origin: String,
-    /// What they were found to be as well.
+    /// The other type that was found.
     pub other: String,
-    /// Where that comes from.
+    /// Where the other type comes from.
     pub other_origin: String,
     /// The tag of the first of them.
     pub tag: u8,
-    /// Its words without its header.
+    /// The first block's size in words, without header.
     pub words: u32,
-    /// Some of them.
+    /// Some of the blocks.
     pub nodes: Vec<Node>,
 }
 

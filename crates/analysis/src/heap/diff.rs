@@ -20,29 +20,29 @@ const FEW: f64 = 0.01;
 /// But only if there are this many blocks, because a small heap may well be all new.
 const ENOUGH: u64 = 1_000;
 
-/// Snapshots compared.
+/// A comparison of snapshots.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HeapDiff {
-    /// The snapshots in their order.
+    /// The snapshots, in order.
     pub snapshots: Vec<DiffPoint>,
     /// All blocks.
     pub all: ClassChange,
     /// Classes, those that grew most first.
     pub rows: Vec<ClassChange>,
-    /// Why blocks of the first and the last snapshot cannot be compared, if they cannot.
+    /// Why blocks of the first and the last snapshot cannot be matched; null if they can.
     pub not_matched: Option<String>,
 }
 
-/// A snapshot of those that are compared.
+/// A snapshot in a comparison.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffPoint {
     /// When it was taken, in seconds since the Unix epoch.
     pub taken: f64,
-    /// Its blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// How often the heap was compacted before, if known.
+    /// Number of compactions before the snapshot, if known.
     pub compactions: Option<u64>,
 }
 
@@ -51,31 +51,30 @@ pub struct DiffPoint {
 pub struct ClassChange {
     /// The class.
     pub class: String,
-    /// Its blocks in each snapshot.
+    /// Number of its blocks in each snapshot.
     pub blocks: Vec<u64>,
-    /// Their bytes.
+    /// Their size in bytes in each snapshot.
     pub bytes: Vec<u64>,
-    /// By how many bytes it grew from the first to the last.
+    /// Growth in bytes from the first to the last snapshot.
     pub change: i64,
-    /// Whether it grew in every step, and there are at least two.
+    /// Whether it grew in every step, with at least two steps.
     pub grows_always: bool,
-    /// How fast it grows, in bytes per second by least squares; null if the snapshots have one time, or are of
-    /// several processes.
+    /// Growth in bytes per second, by least squares; null if all snapshots have the same time, or are of several processes.
     pub rate: Option<f64>,
-    /// Blocks of the last snapshot that the first does not have; null if they cannot be compared.
+    /// Blocks of the last snapshot that are not in the first; null if blocks cannot be matched.
     pub new: Option<Counted>,
-    /// Blocks of the first that the last does not have.
+    /// Blocks of the first snapshot that are not in the last.
     pub gone: Option<Counted>,
-    /// Blocks of both.
+    /// Blocks that are in both.
     pub surviving: Option<Counted>,
 }
 
-/// Some blocks.
+/// A number of blocks and their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counted {
-    /// How many.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -164,7 +163,7 @@ impl Series {
         let (matched, not_matched) = match self.matched {
             Some(Ok(matched)) => (Some(matched), None),
             Some(Err(reason)) => (None, Some(reason)),
-            None => (None, Some("they were not looked at".to_owned())),
+            None => (None, Some("they were not compared".to_owned())),
         };
         let change =
             |class: String, blocks: Vec<u64>, bytes: Vec<u64>, of: Option<[Counted; 3]>| {

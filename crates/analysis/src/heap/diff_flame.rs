@@ -22,37 +22,37 @@ const MIN_SHARE: f64 = 0.0005;
 /// Smaller entries are read from each heap than are shown, because they may be large in the other heap.
 const MIN_SHARE_OF_ONE: f64 = MIN_SHARE / 100.0;
 
-/// What two heaps hold, as the frames of a flame graph: parallel lists, depth first, larger ones before smaller ones.
+/// Retained sizes in two heaps as the frames of a flame graph: parallel lists, depth first, larger frames before smaller ones.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HeapDiffFlame {
-    /// What frames are called.
+    /// Labels of frames.
     pub labels: Vec<HolderLabel>,
-    /// For each frame, the place of its holder; the root, which is the first, has itself.
+    /// For each frame, the index of the frame that holds it; the root, which comes first, has its own.
     pub parent: Vec<u32>,
-    /// The place of its label.
+    /// For each frame, the index of its label.
     pub label: Vec<u32>,
-    /// What would be free without it in the later heap, in bytes.
+    /// For each frame, its retained size in the later heap, in bytes.
     pub total: Vec<u64>,
-    /// Its own bytes there.
+    /// For each frame, its shallow size in the later heap.
     pub own: Vec<u64>,
-    /// Its number, which is the same in every answer about these heaps.
+    /// For each frame, its number, which is the same in every answer about these heaps.
     pub id: Vec<u32>,
-    /// How many that it holds are left out for being small in both.
+    /// For each frame, the number of frames below it left out because they are small in both heaps.
     pub more: Vec<u32>,
-    /// `total` in the earlier heap.
+    /// For each frame, `total` in the earlier heap.
     pub before: Vec<u64>,
-    /// How many blocks it is itself, in the later heap.
+    /// For each frame, its number of blocks in the later heap.
     pub blocks: Vec<u64>,
-    /// Its own bytes in the earlier heap.
+    /// For each frame, its shallow size in the earlier heap.
     pub own_before: Vec<u64>,
-    /// How many blocks it was itself there.
+    /// For each frame, its number of blocks in the earlier heap.
     pub blocks_before: Vec<u64>,
 }
 
-/// What holds something.
+/// Label of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HolderLabel {
-    /// What it is called.
+    /// Its name.
     pub name: String,
 }
 

@@ -38,45 +38,45 @@ pub struct DominatorsShape {
     pub most_rows: usize,
 }
 
-/// A part of the tree of dominators. Sizes are in bytes.
+/// A part of the dominator tree. Sizes are in bytes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DominatorTree {
-    /// All blocks that can be reached.
+    /// Size of all reachable blocks.
     pub total: u64,
-    /// The topmost rows: one, or as many classes as were asked for.
+    /// The topmost rows: a single row, or one per class that was asked for.
     pub rows: Vec<DominatorRow>,
-    /// Topmost rows that are not told.
+    /// Topmost rows that are left out.
     pub left_out: DominatorsLeftOut,
 }
 
-/// Blocks that are held by the row above, with what they hold.
+/// Blocks dominated by the row above, and what they dominate.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DominatorRow {
-    /// The class, or what the block or root is.
+    /// The class, or a description of the block or root.
     pub what: String,
-    /// The number of the node, if the row is one block or root: for `bactrian heap show @NUMBER`.
+    /// The node's number, if the row is one block or root: for `bactrian heap show @NUMBER`.
     pub node: Option<Node>,
-    /// How many blocks.
+    /// Number of blocks.
     pub objects: u64,
-    /// Their bytes.
+    /// Shallow size.
     pub shallow: u64,
-    /// What would be free without them, themselves included. What belongs to a row above, because it is of that row's
-    /// class, is counted there only.
+    /// Retained size: what would be freed without these blocks, including themselves. Blocks of the class of a row above are
+    /// counted in that row only.
     pub retained: u64,
-    /// The part of all that is.
+    /// Share of the retained size in all reachable blocks.
     pub share: f64,
-    /// What they hold, largest first.
+    /// What they dominate, the largest first.
     pub rows: Vec<DominatorRow>,
-    /// What they hold that is not told: too small, too many or too deep.
+    /// Rows below that are left out: too small, too many or too deep.
     pub left_out: DominatorsLeftOut,
 }
 
-/// Rows that are not told.
+/// Rows that are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DominatorsLeftOut {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
-    /// What they dominate.
+    /// Their retained size.
     pub retained: u64,
 }
 
@@ -197,7 +197,7 @@ impl Opening<'_> {
             }
         }
         let path = path.join(" > ");
-        Err(NotFound::new(format!("there is no such row in the tree of dominators: {path}")))
+        Err(NotFound::new(format!("there is no such row in the dominator tree: {path}")))
     }
 
     /// The child of an entry with this name; the largest, if there are several.

@@ -36,30 +36,30 @@ pub struct EvolutionShape {
     pub also: Vec<String>,
 }
 
-/// Which blocks are told; all conditions must hold. Where blocks were allocated is known of sampled ones only.
+/// Which blocks to select; all conditions must hold. Allocation sites are known for sampled blocks only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct BlockFilter {
-    /// Only blocks of this type, or of those that have this in their names
+    /// Only blocks of this type, or of types whose names contain this
     #[serde(rename = "type")]
     pub class: Option<String>,
     /// Only blocks that this module allocated
     pub module: Option<String>,
     /// Only blocks that this function allocated
     pub function: Option<String>,
-    /// Only blocks that were allocated here (main.ml:12)
+    /// Only blocks that were allocated at this place (main.ml:12)
     #[schemars(extend("x-value" = "PLACE"))]
     pub site: Option<String>,
 }
 
-/// What makes a row large.
+/// The measure that rows are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvolutionUnit {
-    /// Its bytes.
+    /// Size in bytes.
     #[default]
     Bytes,
-    /// How many blocks it has.
+    /// Number of blocks.
     Blocks,
 }
 
@@ -78,54 +78,54 @@ pub enum EvolutionOrder {
 /// How a heap evolves.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Evolution {
-    /// What blocks are told apart by.
+    /// What blocks are grouped by.
     pub by: ClassBy,
-    /// What rows are sorted by.
+    /// The measure that rows are sorted by.
     pub unit: EvolutionUnit,
     /// Whether all numbers are exact; otherwise some are estimates from samples.
     pub exact: bool,
-    /// Bytes of a word.
+    /// Size of a word in bytes.
     pub word: u64,
     /// The snapshots, in the order in which they were taken.
     pub snapshots: Vec<SeriesPoint>,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// The first of them, and those that were asked for.
+    /// The first rows, and those that were asked for by name.
     pub rows: Vec<EvolutionRow>,
-    /// All others together; null if there are none.
+    /// The sum of all other rows; null if there are none.
     pub rest: Option<EvolutionRow>,
-    /// All rows together.
+    /// The sum of all rows.
     pub all: EvolutionRow,
-    /// What one should know of these numbers, in sentences.
+    /// What to know about these numbers, in sentences.
     pub notes: Vec<&'static str>,
 }
 
-/// What something has in each snapshot.
+/// Sizes of a row in each snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EvolutionRow {
-    /// What it is called, with its place.
+    /// Its name and location.
     #[serde(flatten)]
     pub label: Label,
-    /// The same as one text, which tells it from all others.
+    /// Name and location as one unique text.
     pub title: String,
-    /// Its bytes with headers, by snapshot.
+    /// Size in bytes with headers, by snapshot.
     pub bytes: Vec<Estimate>,
-    /// Its blocks, by snapshot.
+    /// Number of blocks, by snapshot.
     pub blocks: Vec<Estimate>,
-    /// What it has on the average of the snapshots, in the unit that was asked for.
+    /// Average over all snapshots, in the unit of this answer.
     pub average: f64,
-    /// By how much it grew from the first to the last.
+    /// Growth from the first to the last snapshot.
     pub growth: f64,
-    /// Whether it grew in every step, and there are at least two.
+    /// Whether it grew in every step, with at least two steps.
     pub grows_always: bool,
-    /// How fast it grows, in bytes per second by least squares; null if the snapshots have one time, or are of
-    /// several processes.
+    /// Growth in bytes per second, by least squares; null if all snapshots have the same time, or are of several processes.
     pub rate: Option<f64>,
 }
 
 const ESTIMATED: &str =
-    "estimated from samples, as if all live words had the same chance to be sampled";
-const SEVERAL: &str = "the snapshots are of several processes: what lies between them is no growth";
+    "estimated from samples, assuming that all live words had the same chance to be sampled";
+const SEVERAL: &str = "the snapshots are of several processes: differences between them are not \
+    growth";
 
 /// The sums of a row in one snapshot, before they are converted to sizes.
 #[derive(Clone, Copy, Debug, Default)]

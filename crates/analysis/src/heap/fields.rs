@@ -22,20 +22,20 @@ use crate::parallel;
 /// elements.
 const FEW: u64 = 64;
 
-/// What the blocks of a type hold, field by field. Sizes are in bytes with headers.
+/// What the blocks of a type retain, field by field. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Fields {
     /// The types.
     pub names: Vec<String>,
-    /// How many blocks they have.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their own bytes.
+    /// Shallow size.
     pub shallow: u64,
-    /// What they dominate, themselves included.
+    /// Retained size, including the blocks themselves.
     pub retained: u64,
-    /// What several fields of a block hold together.
+    /// What is retained only by several fields of a block together.
     pub together: u64,
-    /// By field, most retained bytes first.
+    /// By field, the largest retained size first.
     pub rows: Vec<FieldRow>,
 }
 
@@ -46,19 +46,19 @@ pub struct FieldRow {
     pub constructor: Option<String>,
     /// Its name, or its number from 0; `element` for fields of large blocks.
     pub field: String,
-    /// Its type, if that is known.
+    /// Its type; null if unknown.
     pub type_name: Option<String>,
-    /// How many blocks have it pointing to something.
+    /// Number of blocks in which it is a pointer.
     pub pointers: u64,
-    /// How many have an immediate in it.
+    /// Number of blocks in which it is an immediate.
     pub immediates: u64,
-    /// What is held through it and by nobody else.
+    /// Retained size: what would be freed without this field.
     pub retained: u64,
-    /// The part of what the blocks dominate.
+    /// Share of it in the retained size of the blocks.
     pub share: f64,
-    /// Pointers to what somebody else holds as well.
+    /// Number of pointers to blocks that something else holds as well.
     pub shared: u64,
-    /// Pointers to blocks of the same type, which count by themselves.
+    /// Number of pointers to blocks of the same type, which count by themselves.
     pub same: u64,
 }
 

@@ -9,7 +9,7 @@ use super::WORD;
 use super::summary::fiber_stacks;
 use crate::units::Time;
 
-/// What a snapshot is.
+/// The header of a snapshot.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HeapInfo")]
 pub struct Info {
@@ -17,76 +17,76 @@ pub struct Info {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The machine it ran on.
+    /// The host it ran on.
     pub host: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// Its version of OCaml.
     pub ocaml: String,
     /// `native` or `bytecode`.
     pub code: &'static str,
-    /// When it was frozen, in seconds since the Unix epoch.
+    /// When the program was frozen, in seconds since the Unix epoch.
     pub taken: f64,
-    /// The same since observation began.
+    /// When the program was frozen, since observation began.
     pub since_start: Option<Time>,
-    /// Why: `asked`, `major`, `every`, `signal`, `exit`, `peak`, `call`.
+    /// Why it was taken: `asked`, `major`, `every`, `signal`, `exit`, `peak`, `call`.
     pub reason: &'static str,
-    /// What the program called it.
+    /// The name that the program gave it.
     pub name: Option<String>,
-    /// Which of the process's snapshots it is, from 1.
+    /// Its number among the snapshots of the process, from 1.
     pub sequence: u32,
-    /// How: `agent`, `attach`, `copy`, `core`.
+    /// How it was taken: `agent`, `attach`, `copy`, `core`.
     pub way: &'static str,
-    /// Seconds that the program stood still for it.
+    /// How long the program was paused for it, in seconds.
     pub pause: Option<f64>,
-    /// Snapshots that were due before and not taken.
+    /// Snapshots that were due before and skipped.
     pub skipped: SkippedInfo,
     /// The trace that was recorded at the same time.
     pub trace: Option<String>,
-    /// What wrote it, as `bactrian 0.1.0`.
+    /// The writer and its version, such as `bactrian 0.1.0`.
     pub writer: String,
     /// The version of its format.
     pub format_version: u32,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub file_bytes: u64,
-    /// Groups of blocks in it.
+    /// Number of groups of blocks in the file.
     pub groups: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Bytes of all blocks with their headers, static ones too.
+    /// Size of all blocks with their headers, including static ones.
     pub bytes: u64,
-    /// Pointers from block to block.
+    /// Number of pointers between blocks.
     pub pointers: u64,
     /// Roots by kind.
     pub roots: Vec<RootCount>,
-    /// Threads.
+    /// Number of threads.
     pub threads: u64,
-    /// Domains that they belong to.
+    /// Number of domains they belong to.
     pub domains: u64,
-    /// Finalisers.
+    /// Number of finalisers.
     pub finalisers: u64,
-    /// Ephemerons and weak arrays.
+    /// Number of ephemerons and weak arrays.
     pub ephemerons: u64,
-    /// Suspended continuations.
+    /// Number of suspended continuations.
     pub continuations: u64,
-    /// Sampled blocks that are alive.
+    /// Number of live blocks that were sampled.
     pub samples: u64,
-    /// How much memory there is besides the blocks.
+    /// Memory besides the blocks.
     pub memory: MemoryUse,
-    /// What could not be read of the program and why.
+    /// What could not be read of the program, and why.
     pub gaps: Vec<String>,
-    /// What was met in the program's memory and should not be there, with how often.
+    /// Anomalies found in the program's memory, and how often.
     pub oddities: Vec<(String, u64)>,
 }
 
-/// Snapshots that were due and not taken, by what there was too little of.
+/// Snapshots that were due and skipped, by reason.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SkippedInfo {
-    /// As many frozen copies as allowed existed already.
+    /// The maximum number of frozen copies existed already.
     pub copies: u64,
     /// Memory would have run out.
     pub memory: u64,
-    /// The disk would have run full.
+    /// The disk would have become full.
     pub disk: u64,
 }
 
@@ -97,33 +97,33 @@ impl SkippedInfo {
     }
 }
 
-/// How many roots there are of a kind.
+/// Number of roots of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RootCount {
     /// The kind.
     pub kind: &'static str,
-    /// How many.
+    /// Number of roots.
     pub count: u64,
 }
 
-/// How much memory there is besides the blocks, in bytes; what is not known is null.
+/// Memory besides the blocks, in bytes; null if unknown.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct MemoryUse {
-    /// Of the process, in physical memory.
+    /// Resident set size of the process.
     pub resident: Option<u64>,
     /// Mapped for the major heap.
     pub mapped_heap: Option<u64>,
     /// Free in the major heap.
     pub free: Option<u64>,
-    /// Lost in the major heap in headers, padding and pieces that are too small.
+    /// Lost in the major heap to headers, padding and fragments that are too small.
     pub fragments: Option<u64>,
     /// Blocks that are unreachable and not yet swept.
     pub unreachable: Option<u64>,
     /// The minor heaps.
     pub minor_heaps: Option<u64>,
-    /// Rings of runtime events.
+    /// Ring buffers of runtime events.
     pub rings: Option<u64>,
-    /// Held outside the heap by custom blocks, as bigarrays are.
+    /// Held outside the heap by custom blocks, such as bigarrays.
     pub external: Option<u64>,
     /// Stacks of fibers (OCaml 5).
     pub fiber_stacks: Option<u64>,

@@ -16,27 +16,27 @@ use super::diff::{Blocks, ClassNumbers, Origin};
 use super::{Counted, Heap};
 use crate::library::place_of;
 
-/// What stayed.
+/// Blocks that appeared between the first and the second snapshot and stayed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Leaks {
-    /// All of it.
+    /// All of these blocks.
     pub all: Counted,
-    /// By class, most bytes first.
+    /// By class, the largest first.
     pub rows: Vec<LeakRow>,
 }
 
-/// Blocks of a class that stayed.
+/// Blocks of a class that appeared and stayed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LeakRow {
     /// The class.
     pub class: String,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// The root that holds most of them; null if several roots do.
+    /// The root that dominates most of them; null if no single root does.
     pub holder: Option<String>,
-    /// Where most of them were allocated, by samples; null if none was sampled.
+    /// Where most of them were allocated, from samples; null if none was sampled.
     pub site: Option<String>,
 }
 

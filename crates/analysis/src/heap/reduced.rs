@@ -23,83 +23,83 @@ const LEAST: f64 = 0.000_5;
 /// The most classes listed for a set.
 const CLASSES: usize = 3;
 
-/// A heap in a few sets. Sizes are in bytes with headers.
+/// A heap reduced to a few sets. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReducedHeap {
-    /// Bytes of all blocks that can be reached.
+    /// Size of all reachable blocks.
     pub total: u64,
-    /// How many blocks that are.
+    /// Number of reachable blocks.
     pub blocks: u64,
-    /// How many sets there are in all.
+    /// Number of all sets.
     pub all: u64,
-    /// Those that are told: the root of all first, then the largest, the rest last.
+    /// The sets shown: the root of all first, then the largest, the rest last.
     pub sets: Vec<ReducedSet>,
-    /// Pointers between them. No set points to itself, and none can be reached from those that it reaches.
+    /// Pointers between the sets. They form no cycle: no set points to itself, or can be reached from a set that it reaches.
     pub edges: Vec<ReducedEdge>,
 }
 
-/// A set of blocks that are reached through its entry.
+/// A set of blocks that are reached through one entry.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReducedSet {
-    /// Why it is told.
+    /// Why it is shown.
     pub kind: ReducedKind,
-    /// Its entry, a block or a root; null for the rest.
+    /// Its entry: a block or root; null for the rest.
     pub node: Option<Node>,
-    /// The entry's address, if it is a block.
+    /// The address of the entry; null if it is not a block.
     pub address: Option<String>,
-    /// What the entry is.
+    /// A description of the entry.
     pub what: String,
-    /// How many blocks are the entry together, because they reach each other; 1 if it is one block.
+    /// Number of blocks that are the entry together, because they reach each other; usually 1.
     pub entry_blocks: u64,
-    /// How many sets it stands for, whose entries are of one class; the entry is that of one of them.
+    /// Number of sets that it stands for, all with entries of the same class; the entry is that of one of them.
     pub alike: u64,
-    /// How many blocks the set has.
+    /// Number of blocks in the set.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size.
     pub bytes: u64,
-    /// The part of all bytes that is.
+    /// Share of that in all reachable blocks.
     pub share: f64,
-    /// What most of them are.
+    /// The most frequent classes in the set.
     pub classes: Vec<ReducedClass>,
 }
 
-/// Why a set is told.
+/// Why a set is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReducedKind {
     /// The root of all.
     Root,
-    /// What holds blocks from outside the heap.
+    /// A root or group of roots.
     Holder,
     /// It is one of the largest.
     Large,
-    /// It is on the way to one of the largest.
+    /// It is on a path to one of the largest.
     Way,
-    /// All sets that are not told.
+    /// All sets that are not shown.
     Rest,
 }
 
 /// Blocks of one class in a set.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReducedClass {
-    /// What the class is called.
+    /// The class's name.
     pub name: String,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size.
     pub bytes: u64,
 }
 
 /// Pointers from one set to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReducedEdge {
-    /// The set, by its place in the list.
+    /// Index of the set that points.
     pub from: usize,
-    /// The other one.
+    /// Index of the set that is pointed to.
     pub to: usize,
-    /// How many pointers.
+    /// Number of pointers.
     pub pointers: u64,
-    /// How many sets between them are left out; then there need be no pointers.
+    /// Number of sets between the two that are left out; if any are, there may be no direct pointers.
     pub left_out: u64,
 }
 

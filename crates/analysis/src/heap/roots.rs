@@ -25,58 +25,58 @@ pub struct RootsShape {
 /// What roots hold.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Roots {
-    /// Blocks that nothing holds; there are none in a sound snapshot.
+    /// Number of blocks that no root reaches; zero in an intact snapshot.
     pub unreached_blocks: u64,
     /// The root of all.
     pub all: RootRow,
 }
 
-/// What a root, or several together, hold: sizes in bytes.
+/// Sizes of a root, or of several together, in bytes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RootRow {
     /// The kind of roots.
     pub kind: HolderKind,
-    /// What it is called below the row that it is in.
+    /// Its name below the row that contains it.
     pub name: String,
-    /// Its number as a node of the graph, for `bactrian heap show @NUMBER`.
+    /// Its node, for `bactrian heap show @NUMBER`.
     pub node: Node,
-    /// Blocks that it points to itself.
+    /// Shallow size: blocks that it points to directly.
     pub shallow: u64,
-    /// All that can be reached from it.
+    /// Reachable size: everything that can be reached from it.
     pub reachable: u64,
-    /// What can be reached only through it.
+    /// Retained size: everything that can be reached only through it.
     pub retained: u64,
-    /// Its fair share.
+    /// Fair share.
     pub share: f64,
-    /// What it is made of, by fair share.
+    /// Its parts, by fair share.
     pub rows: Vec<RootRow>,
-    /// Rows below it that are not told.
+    /// Parts that are left out.
     pub left_out: LeftOut,
 }
 
-/// Rows that are not told.
+/// Rows that are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
-    /// What each of them dominates, together.
+    /// Sum of their retained sizes.
     pub retained: u64,
-    /// Their fair shares together.
+    /// Sum of their fair shares.
     pub share: f64,
 }
 
-/// What a root, or several together, point to: all that is known of a heap before anything is computed.
+/// What a root, or several together, point to directly: available before anything is computed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FirstRootRow {
     /// The kind of roots.
     pub kind: HolderKind,
-    /// What it is called below the row that it is in.
+    /// Its name below the row that contains it.
     pub name: String,
-    /// Its number as a node of the graph.
+    /// Its node.
     pub node: Node,
-    /// Blocks that it points to itself, in bytes.
+    /// Size of the blocks that it points to directly, in bytes.
     pub shallow: u64,
-    /// What it is made of, the largest first, `limit` of them at most.
+    /// Its parts, the largest first, at most `limit`.
     pub rows: Vec<FirstRootRow>,
 }
 

@@ -22,45 +22,45 @@ const PIECE: usize = 1 << 20;
 /// One block or root.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Shown {
-    /// The block or root itself.
+    /// The block or root.
     pub this: NodeLine,
-    /// The address of its first field; none if it is a root.
+    /// The address of its first field; null for a root.
     pub address: Option<String>,
-    /// What it is counted as.
+    /// The class that it is counted in.
     pub class: String,
-    /// Its type, and how that is known; null if it is not.
+    /// Its type, and where that comes from; null if unknown.
     pub of_type: Option<KnownType>,
-    /// The block, or the one block that a root holds, as a value of OCaml, as much as was asked for.
+    /// The block, or the only block that a root points to, as an OCaml value, to the requested depth.
     pub value: Option<String>,
-    /// Where it is: `major`, `minor`, `static`.
+    /// Its space: `major`, `minor`, `static`.
     pub space: Option<&'static str>,
-    /// Its bytes with its header, and of a suspended continuation those of its stacks.
+    /// Shallow size with header; for a suspended continuation, including its stacks.
     pub shallow: u64,
-    /// Bytes of the stacks of fibers that a suspended continuation keeps.
+    /// Size of the fiber stacks that a suspended continuation keeps.
     pub fiber_stacks: u64,
-    /// What would be free without it, itself included.
+    /// Retained size: what would be freed without it, including itself.
     pub retained: u64,
-    /// The part of all that is.
+    /// Share of the retained size in all reachable blocks.
     pub share: f64,
-    /// What holds it alone: the next block or root through which everything goes that holds it.
+    /// Its immediate dominator: the nearest block or root that is on every path from a root to it.
     pub dominator: Option<NodeLine>,
-    /// How a string begins, if the snapshot keeps that.
+    /// The beginning of a string, if the snapshot keeps it.
     pub text: Option<String>,
-    /// Bytes that it holds outside the heap.
+    /// Memory that it holds outside the heap, in bytes.
     pub external: u64,
-    /// What is in it: fields, stacks, data; what a root holds.
+    /// Its contents: fields, stacks, data; for a root, what it points to.
     pub fields: Vec<FieldLine>,
-    /// How many there are.
+    /// Number of its fields.
     pub field_count: u64,
-    /// Who points to it, those that dominate most first.
+    /// Blocks and roots that point to it, those with the largest retained size first.
     pub held_by: Vec<NodeLine>,
-    /// How many there are; who points to it twice is counted twice.
+    /// Number of pointers to it.
     pub held_by_count: u64,
-    /// How many there are, each counted once.
+    /// Number of distinct blocks and roots that point to it.
     pub holder_count: u64,
-    /// Ephemerons that have it as a key, and weak arrays that it is in; they do not hold it.
+    /// Number of ephemerons with it as a key and of weak arrays that contain it; they do not hold it.
     pub weakly_held_by: u64,
-    /// Functions that are to be called when it dies.
+    /// Finalisers that will be called when it dies.
     pub finalisers: Vec<NodeLine>,
     /// Where and when it was allocated, if it was sampled.
     pub allocation: Option<Allocation>,
@@ -69,44 +69,44 @@ pub struct Shown {
 /// The type of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KnownType {
-    /// As a person writes it.
+    /// The type as a programmer writes it.
     pub name: String,
-    /// Where it comes from, as `global Main.table` or `sampled at main.ml:12`.
+    /// Where it comes from, such as `global Main.table` or `sampled at main.ml:12`.
     pub origin: Option<String>,
-    /// Whether there are variables in it.
+    /// Whether it contains type variables.
     pub is_polymorphic: bool,
 }
 
 /// A block or root in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NodeLine {
-    /// Its number.
+    /// Its node.
     pub node: Node,
-    /// What it is.
+    /// A description: class, or name of the root.
     pub what: String,
-    /// What it dominates, in bytes.
+    /// Retained size in bytes.
     pub retained: u64,
 }
 
-/// Something in a block.
+/// A field of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FieldLine {
-    /// The field by its name or from 0, or `stack`, `data`, `key 0`; empty for what a root holds.
+    /// The field's name or number from 0, or `stack`, `data`, `key 0`; empty for what a root points to.
     pub place: String,
-    /// What is in it, if it is no block.
+    /// Its value, if it is not a block.
     pub value: Option<String>,
-    /// The block in it.
+    /// The block that it points to.
     pub block: Option<NodeLine>,
 }
 
 /// Where and when a block was allocated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Allocation {
-    /// The frames, innermost first; none if the trace does not tell.
+    /// The frames, innermost first; empty if the trace does not have them.
     pub frames: Vec<String>,
     /// When, since recording began.
     pub time: Option<Time>,
-    /// How long before the snapshot.
+    /// Its age when the snapshot was taken.
     pub age: Option<Time>,
 }
 

@@ -11,71 +11,71 @@ use super::census::Use;
 use super::info::{MemoryUse, memory_use};
 use super::{Contents, Heap, KindRow, SpaceRow, WORD, difference};
 
-/// A heap in one page.
+/// Summary of a heap.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Blocks of the snapshot, static ones too.
+    /// Number of blocks in the snapshot, including static ones.
     pub blocks: u64,
-    /// Their bytes with headers.
+    /// Their size in bytes with headers.
     pub bytes: u64,
-    /// Pointers from block to block.
+    /// Number of pointers between blocks.
     pub pointers: u64,
-    /// Blocks that the collector looks after: all but static ones.
+    /// Number of blocks that the collector manages: all but static ones.
     pub live_blocks: u64,
-    /// Their bytes.
+    /// Their size.
     pub live_bytes: u64,
-    /// The largest block in bytes.
+    /// Size of the largest block in bytes.
     pub largest: u64,
-    /// Words by what they are used for; together they are all words.
+    /// Words by use; together these are all words.
     pub uses: Vec<UseRow>,
-    /// Bytes of strings that are their own; the rest of their words is padding.
+    /// Length of all strings in bytes; the rest of their words is padding.
     pub string_bytes: u64,
-    /// Bytes outside the heap that custom blocks hold.
+    /// Memory outside the heap that custom blocks hold, in bytes.
     pub external_bytes: u64,
-    /// Stacks of fibers (OCaml 5), which are outside the heap; null if the snapshot does not tell.
+    /// Stacks of fibers (OCaml 5), which are outside the heap; null if the snapshot does not have them.
     pub fiber_stacks: Option<FiberStacks>,
-    /// Blocks by what they are.
+    /// Blocks by kind.
     pub kinds: Vec<KindRow>,
-    /// Blocks by generation: where they are.
+    /// Blocks by space (generation).
     pub spaces: Vec<SpaceRow>,
-    /// What the major heap is made of.
+    /// Parts of the major heap.
     pub major: MajorHeap,
-    /// What is used and free in the major heap by size, small ones first; empty if the snapshot does not tell.
+    /// Used and free memory of the major heap by block size, smallest first; empty if the snapshot does not have it.
     pub sizes: Vec<SizeRow>,
-    /// What the collector has counted and how it is set, in its order; empty if the snapshot does not tell.
+    /// Counters and settings of the collector, in its order; empty if the snapshot does not have them.
     pub collector: Vec<CollectorNumber>,
-    /// What the process's memory is used for.
+    /// Memory of the process by use.
     pub process: Process,
 }
 
-/// A number of the collector's.
+/// A counter or setting of the collector.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CollectorNumber {
-    /// What it is called in `Gc.stat` and `Gc.control`: `minor_collections`, `space_overhead`.
+    /// Its name in `Gc.stat` or `Gc.control`: `minor_collections`, `space_overhead`.
     pub name: String,
-    /// The number.
+    /// Its value.
     pub value: f64,
 }
 
 /// Stacks of fibers, by what keeps them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FiberStacks {
-    /// All of them.
+    /// All stacks.
     pub all: StackSum,
-    /// Of suspended continuations, whose sizes contain them.
+    /// Stacks of suspended continuations, whose sizes include them.
     pub suspended: StackSum,
-    /// Of threads that run on them, or return to them.
+    /// Stacks that threads run on, or return to.
     pub running: StackSum,
-    /// Of fibers that have ended, which the runtime keeps for new ones.
+    /// Stacks of ended fibers, which the runtime keeps for new ones.
     pub cached: StackSum,
 }
 
-/// Some stacks.
+/// A number of stacks and their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StackSum {
-    /// How many.
+    /// Number of stacks.
     pub stacks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -86,74 +86,73 @@ impl StackSum {
     }
 }
 
-/// Words that are used for something.
+/// Words with the same use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UseRow {
-    /// What for: `headers`, `pointers`, `immediates` and so on. Immediates that are 0, which stand for nothing, are told apart where
-    /// the snapshot has their values.
+    /// The use: `headers`, `pointers`, `immediates` and so on. Immediates that are 0, which usually stand for nothing, are separate if
+    /// the snapshot has values of immediates.
     pub what: &'static str,
-    /// How many words.
+    /// Number of words.
     pub words: u64,
 }
 
-/// What the major heap is made of, in bytes; what is not known is null.
+/// Parts of the major heap, in bytes; null if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MajorHeap {
-    /// Mapped for it.
+    /// Mapped for the major heap.
     pub mapped: Option<u64>,
-    /// Blocks that are alive.
+    /// Live blocks.
     pub live: u64,
-    /// Blocks that are not, and not yet swept.
+    /// Dead blocks that are not swept yet.
     pub unreachable: Option<u64>,
     /// Free for new blocks.
     pub free: Option<u64>,
-    /// Pieces that nothing can be put in.
+    /// Fragments that are too small for any block.
     pub fragments: Option<u64>,
-    /// Mapped and none of these, if all are known: the runtime's own records, and what was never used.
+    /// Mapped and none of these, if all are known: the runtime's own data, and memory never used.
     pub rest: Option<i64>,
-    /// The part of what is mapped that no live block has: 1 - live / mapped.
+    /// Share of the mapped memory that is not in live blocks: 1 - live / mapped.
     pub slack: Option<f64>,
-    /// The part of what is not in use (free, fragments) that nothing can be put in.
+    /// Share of the unused memory (free, fragments) that is too small for any block.
     pub fragmentation: Option<f64>,
 }
 
-/// Blocks of the major heap of some sizes. Large blocks of OCaml 5, which stand by themselves, are in none.
+/// Blocks of the major heap within a range of sizes. Large blocks of OCaml 5, which are allocated separately, are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SizeRow {
-    /// The most bytes that one of them has, with its header.
+    /// The maximum size of such a block in bytes, with header.
     pub most: u64,
-    /// Blocks that are not free, reachable or not.
+    /// Number of blocks that are not free, reachable or not.
     pub used_blocks: u64,
-    /// Their bytes.
+    /// Their size.
     pub used: u64,
-    /// Pieces that are free for blocks of these sizes.
+    /// Number of free blocks of these sizes.
     pub free_blocks: u64,
-    /// Their bytes.
+    /// Their size.
     pub free: u64,
 }
 
-/// What the memory of the process is used for.
+/// Memory of the process by use.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Process {
-    /// Bytes in physical memory; null if not known, as of core files.
+    /// Resident set size in bytes; null if unknown, as for core files.
     pub resident: Option<u64>,
-    /// By use, as the kernel and the runtime tell.
+    /// By use, according to the kernel and the runtime.
     pub lines: Vec<ProcessLine>,
-    /// Bytes in physical memory of OCaml's heaps and static data.
+    /// Resident size of OCaml's heaps and static data.
     pub heap_resident: Option<u64>,
-    /// Physical memory that live blocks do not explain: resident less live blocks, external bytes and
-    /// stacks of fibers.
+    /// Resident memory that live blocks do not explain: resident size minus live blocks, external memory and stacks of fibers.
     pub beyond_live: Option<i64>,
 }
 
-/// Memory for one use.
+/// Memory with the same use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProcessLine {
-    /// What for, as `major heap`.
+    /// The use, such as `major heap`.
     pub what: String,
-    /// Bytes of address space.
+    /// Mapped address space in bytes.
     pub mapped: Option<u64>,
-    /// Bytes in physical memory.
+    /// Resident memory in bytes.
     pub resident: Option<u64>,
 }
 

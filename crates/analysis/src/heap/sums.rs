@@ -20,30 +20,30 @@ use crate::labels::Label;
 use crate::library::place_of;
 use crate::units::Time;
 
-/// A snapshot of a series.
+/// A snapshot in a series.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SeriesPoint {
     /// When it was taken, in seconds since the Unix epoch.
     pub taken: f64,
-    /// The same since observation began.
+    /// When it was taken, since observation began.
     pub since_start: Option<Time>,
-    /// Which of the process's snapshots it is, from 1.
+    /// Its number among the snapshots of the process, from 1.
     pub sequence: u32,
-    /// Why it was taken, as `info` says.
+    /// Why it was taken, as in `info`.
     pub reason: &'static str,
-    /// What the program called it.
+    /// The name that the program gave it.
     pub name: Option<String>,
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// All blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// Bytes of blocks that the collector looks after: all but static ones.
+    /// Size of the blocks that the collector manages: all but static ones.
     pub live: u64,
     /// Bytes mapped for the major heap, if known.
     pub heap: Option<u64>,
-    /// How often the heap was compacted before, if known.
+    /// Number of compactions before the snapshot, if known.
     pub compactions: Option<u64>,
 }
 

@@ -23,50 +23,50 @@ const MOST_CUTS: usize = 32;
 /// The number of nodes between two checks for cancellation.
 const PATIENCE: usize = 1 << 16;
 
-/// What would be free. Sizes are in bytes with headers.
+/// What would be freed without some references. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhatIf {
-    /// All blocks that can be reached.
+    /// Size of all reachable blocks.
     pub total: u64,
-    /// What would be free without all these references.
+    /// What would be freed without all of these references.
     pub freed: Freed,
-    /// What would be free without each alone, in the order in which they were named.
+    /// What would be freed without each of them alone, in the given order.
     pub cuts: Vec<CutRow>,
-    /// What would be free without all of them, by class, the largest first.
+    /// What would be freed without all of them, by class, the largest first.
     pub rows: Vec<FreedClass>,
 }
 
-/// Blocks that would be free.
+/// Blocks that would be freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Freed {
-    /// How many.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// The part of all that is.
+    /// Their share of all reachable blocks.
     pub share: f64,
 }
 
-/// References that are thought away.
+/// References that are left out.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CutRow {
-    /// As it was named.
+    /// The references, as they were given.
     pub what: String,
-    /// How many there are.
+    /// Number of references.
     pub references: u64,
-    /// What would be free without them alone.
+    /// What would be freed without them alone.
     #[serde(flatten)]
     pub freed: Freed,
 }
 
-/// Blocks of a class that would be free.
+/// Blocks of a class that would be freed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FreedClass {
-    /// What the class is called.
+    /// The class's name.
     pub name: String,
-    /// How many.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
@@ -77,7 +77,8 @@ pub struct FreedClass {
 pub fn what_if(heap: &Heap, named: &[String]) -> Result<WhatIf, NotFound> {
     if named.is_empty() {
         return Err(NotFound::new(
-            "say which references to think away: a field of a type (--cut Main.entry.session), a value of a module \
+            "name the references to leave \
+             out: a field of a type (--cut Main.entry.session), a value of a module \
              (--cut Main.table), a class, a line (--cut main.ml:12), or finalisers"
                 .to_owned(),
         ));
@@ -246,7 +247,8 @@ fn fields_named(heap: &Heap, classes: &[u32], class: &str, field: &str) -> Resul
     });
     if !names.is_met() {
         return Err(NotFound::new(format!(
-            "no block of {class} points to another through a field `{field}`; its fields that do: {}",
+            "no block of {class} points to another through a field `{field}`; its fields with \
+             pointers: {}",
             names.met()
         )));
     }

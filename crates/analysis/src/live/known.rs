@@ -12,68 +12,68 @@ use super::measure::{full_name, rate};
 use super::warnings::{self, Warning};
 use super::words::show_value;
 
-/// All that is known.
+/// Everything that is known of a program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Known {
-    /// Of the program as a whole.
+    /// The program as a whole.
     #[serde(flatten)]
     pub about: About,
-    /// What is observed.
+    /// Values that are observed.
     pub observers: Vec<Observer>,
-    /// What the program wrote.
+    /// The program's log.
     pub log: Vec<Line>,
 }
 
 /// What is known of a program as a whole. Times are in seconds since its start.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct About {
-    /// Who it is.
+    /// The program.
     pub program: Who,
-    /// The first moment that is known.
+    /// Time of the first data.
     pub from: f64,
-    /// The last.
+    /// Time of the last data.
     pub to: f64,
-    /// Seconds of processor time.
+    /// Processor time in seconds.
     pub cpu: Option<f64>,
-    /// When the program ended, and how, if it did.
+    /// When and how the program ended, if it did.
     pub ended: Option<End>,
-    /// What did not arrive.
+    /// Data that did not arrive.
     pub dropped: Lost,
-    /// How many values have left the window.
+    /// Number of values that are older than the time window.
     pub forgotten_values: u64,
-    /// What to worry about.
+    /// Warnings.
     pub warnings: Vec<Worry>,
-    /// Where the program asked to stop and look.
+    /// Markers that the program set.
     pub markers: Vec<Line>,
-    /// Which runs of programs there were, the present one last.
+    /// All runs of the program, the present one last.
     pub runs: Vec<RunRow>,
 }
 
-/// One run of a program, to be compared with others.
+/// A run of a program, to be compared with others.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunRow {
-    /// Who it was.
+    /// The program.
     pub program: Who,
-    /// The first moment of it that is known.
+    /// Time of the first data.
     pub from: f64,
-    /// The last.
+    /// Time of the last data.
     pub to: f64,
-    /// How large the heap was at most, in bytes, as far as it is known.
+    /// Maximum heap size in bytes, as far as it is known.
     pub largest_heap: Option<f64>,
-    /// How much was alive at most.
+    /// Maximum of live bytes.
     pub largest_live: Option<f64>,
-    /// How much memory the process had at most.
+    /// Maximum resident set size.
     pub largest_rss: Option<f64>,
-    /// How many bytes it allocated each second.
+    /// Allocated bytes per second.
     pub allocation_rate: Option<f64>,
 }
 
 /// A program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Who {
-    /// How it was called.
+    /// Its name.
     pub name: String,
-    /// Its process; 0 if that is not known.
+    /// Its process id; 0 if unknown.
     pub pid: u32,
     /// The language and its version.
     pub runtime: String,
@@ -88,21 +88,21 @@ pub struct End {
     pub reason: String,
 }
 
-/// What did not arrive.
+/// Data that did not arrive.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Lost {
-    /// Moments.
+    /// Number of lost ticks (sets of values).
     pub ticks: u64,
-    /// Lines of the log.
+    /// Number of lost lines of the log.
     pub lines: u64,
 }
 
 /// A warning.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Worry {
-    /// Which rule found it.
+    /// The rule that found it.
     pub name: &'static str,
-    /// What it is about.
+    /// The observer concerned.
     pub subject: String,
     /// Since when.
     pub since: f64,
@@ -121,63 +121,63 @@ pub struct Line {
     pub text: String,
 }
 
-/// An observer, and what it says.
+/// An observed value, and its state.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Observer {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The same with what tells it apart.
+    /// Its name with its labels.
     pub title: String,
-    /// What sort it is.
+    /// The kind of observer.
     pub kind: &'static str,
-    /// What tells it apart from others of its name.
+    /// Labels that distinguish it from others of the same name.
     pub labels: BTreeMap<String, String>,
-    /// What its numbers mean: `bytes`, `nanoseconds`, `percent`.
+    /// The unit of its numbers: `bytes`, `nanoseconds`, `percent`.
     pub unit: Option<&'static str>,
-    /// Milliseconds between values; 0: it was stopped.
+    /// Milliseconds between values; 0 if it is stopped.
     pub period_ms: u32,
-    /// How many values of it are known until then.
+    /// Number of values known up to the moment.
     pub changes: usize,
     /// `unknown`, `observed`, `failed`, `collected`, `killed`.
     pub state: &'static str,
-    /// Its value, or why it failed.
+    /// Its value, or the reason of its failure.
     pub value: Said,
-    /// The same in a line, as people read it.
+    /// The value as a line of text.
     pub text: String,
 }
 
-/// What an observer says.
+/// Values of observers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Said {
-    /// Nothing.
+    /// No value.
     Nothing,
-    /// A number that only grows.
+    /// A counter.
     Count(u64),
     /// A whole number.
     Int(i64),
-    /// A number; null if there is none for it.
+    /// A number; null for NaN and infinity.
     Float(f64),
     /// A truth value.
     Truth(bool),
-    /// A text, or why it failed.
+    /// A text, or the reason of a failure.
     Text(String),
     /// A stopwatch.
     Elapsed {
-        /// How long it ran.
+        /// Total running time.
         seconds: f64,
-        /// How often it was stopped.
+        /// Number of runs.
         runs: u64,
-        /// Whether it runs.
+        /// Whether it is running.
         running: bool,
-        /// Which part of the time it ran lately; null if that is not known yet.
+        /// Share of recent time that it was running; null if not known yet.
         share: Option<f64>,
     },
-    /// Marked values that are alive.
+    /// Tagged values that are alive.
     Tag {
-        /// How many.
+        /// Number of values.
         count: Option<u64>,
-        /// What they hold.
+        /// Memory that they hold.
         bytes: Option<u64>,
     },
     /// A tree or graph; its root is the first node.
@@ -187,43 +187,43 @@ pub enum Said {
     },
     /// A hash table.
     Table {
-        /// How many buckets it has.
+        /// Number of buckets.
         buckets: u64,
-        /// How many bindings are in them.
+        /// Number of bindings.
         bindings: u64,
-        /// How many buckets have none.
+        /// Number of empty buckets.
         empty: u64,
-        /// Which part of the buckets is in use.
+        /// Share of buckets in use.
         fill: f64,
-        /// How many bindings are in the fullest.
+        /// Number of bindings in the fullest bucket.
         longest: u64,
     },
-    /// How numbers are distributed.
+    /// Distribution of numbers.
     Histogram(Distribution),
     /// Pieces of work.
     Span {
-        /// How many have begun and not ended.
+        /// Number of pieces that are under way.
         open: u64,
-        /// How long the others took.
+        /// Durations of finished pieces.
         durations: Distribution,
     },
-    /// Places of allocation.
+    /// Allocation sites.
     Sites(Vec<SiteRow>),
 }
 
 /// A node of a tree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TreeNode {
-    /// What is written on it.
+    /// Its text.
     pub label: String,
-    /// Positions of its children among the nodes.
+    /// Indexes of its children.
     pub children: Vec<u32>,
 }
 
-/// How numbers are distributed.
+/// Distribution of numbers.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Distribution {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their sum.
     pub sum: u64,
@@ -231,26 +231,26 @@ pub struct Distribution {
     pub min: u64,
     /// The largest.
     pub max: u64,
-    /// Half of them are not above.
+    /// Median.
     pub p50: u64,
-    /// The same of 90 %.
+    /// 90th percentile.
     pub p90: u64,
-    /// The same of 99 %.
+    /// 99th percentile.
     pub p99: u64,
-    /// The same of 99.9 %.
+    /// 99.9th percentile.
     pub p999: u64,
 }
 
-/// A place of allocation.
+/// An allocation site.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteRow {
     /// Function, file and line.
     pub name: String,
-    /// What it allocates.
+    /// Allocated bytes per second.
     pub bytes_per_second: f64,
-    /// What of that is alive.
+    /// Live bytes of these.
     pub live_bytes: f64,
-    /// On how many samples that rests.
+    /// Number of samples that the estimates are based on.
     pub samples: u64,
 }
 
@@ -356,7 +356,7 @@ fn observer(database: &Database, series: &Series, at: u64) -> Observer {
         changes: series.values().take_while(|(time, _)| *time <= at).count(),
         state,
         value,
-        text: now.map_or("not told yet".to_owned(), |now| show_value(now, declaration.unit)),
+        text: now.map_or("not known yet".to_owned(), |now| show_value(now, declaration.unit)),
     }
 }
 

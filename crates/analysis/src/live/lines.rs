@@ -7,32 +7,32 @@ use serde::Serialize;
 use super::known::{seconds, unit_name};
 use super::measure::{Measure, Part, Place, full_name, parts};
 
-/// Lines over the same moments.
+/// Numbers over time, all at the same moments.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Lines {
-    /// The moments: ends of equal steps, in seconds since the program's start. The last is the last that was asked for.
+    /// The moments: ends of equal steps, in seconds since the program's start. The last one is the requested end.
     pub times: Vec<f64>,
-    /// One for each number of each observer.
+    /// One line for each number of each observer.
     pub lines: Vec<DrawnLine>,
 }
 
 /// One number over time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DrawnLine {
-    /// The observer's name, with what tells it apart.
+    /// The observer's name with its labels.
     pub name: String,
     /// Which of its numbers; empty if it has only one.
     pub part: String,
-    /// What it means: `bytes`, `nanoseconds`, `percent`.
+    /// The unit: `bytes`, `nanoseconds`, `percent`.
     pub unit: Option<&'static str>,
     /// Whether it is per second.
     pub rate: bool,
     /// Its value at each moment; null where there was none.
     pub values: Vec<Option<f64>>,
-    /// The lowest within the step, where it is a level.
+    /// The minimum within each step; absent for rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<Vec<Option<f64>>>,
-    /// The highest.
+    /// The maximum within each step; absent for rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<Vec<Option<f64>>>,
 }

@@ -19,13 +19,13 @@ const NODES: usize = 1000;
 /// The most characters listed of a text.
 const LETTERS: usize = 10_000;
 
-/// Which program or recording, and when.
+/// Which program or recording, and at which moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LiveMoment {
-    /// The program, or the recording
+    /// The program or recording
     pub file: FileNumber,
-    /// The moment that is looked at, in seconds since the program's start; the last if nothing is said
+    /// The moment, in seconds since the program's start; the last one by default
     #[schemars(range(min = 0))]
     pub at: Option<f64>,
 }
@@ -43,7 +43,7 @@ impl LiveMoment {
                 seen = Some(see(now));
             }
         });
-        seen.ok_or_else(|| QuestionError::Broken("it is over with watching".to_owned()))
+        seen.ok_or_else(|| QuestionError::Broken("watching has ended".to_owned()))
     }
 
     /// The moment in question, clamped to the known range.
@@ -66,11 +66,11 @@ fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
-/// What is known of a program as a whole, and how it stands with watching it.
+/// What is known of a program as a whole, and the state of watching it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LiveStateQuestion {
-    /// Which, and when
+    /// Which program, and when
     #[serde(flatten)]
     pub moment: LiveMoment,
 }
@@ -82,33 +82,33 @@ pub struct LiveStateAnswer {
     pub about: About,
     /// The moment, in seconds since its start.
     pub at: f64,
-    /// How it stands with watching it.
+    /// The state of watching the program.
     pub state: Standing,
-    /// Why no numbers are coming.
+    /// Why no data is arriving; null if it is.
     pub reason: Option<String>,
-    /// Whether no more will come.
+    /// Whether no more data will arrive.
     pub is_over: bool,
-    /// Sentences for people, the last one last.
+    /// Messages for people, the latest last.
     pub notices: Vec<String>,
-    /// Observers that can be drawn.
+    /// Observers that can be drawn as charts.
     pub names: Vec<String>,
-    /// Whether places of allocation are told, or why they are not.
+    /// Whether there are allocation sites to show, or a reason why there are none.
     pub has_sites: bool,
     /// Whether there is a log.
     pub has_log: bool,
 }
 
-/// How it stands with watching a program.
+/// State of watching a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// Numbers are coming.
+    /// Data is arriving.
     Live,
-    /// None are coming; it is tried again.
+    /// No data is arriving; Bactrian keeps trying.
     Lost,
-    /// They are from a file.
+    /// Data is read from a file.
     Replay,
-    /// No more will come.
+    /// No more data will arrive.
     Over,
 }
 
@@ -158,23 +158,23 @@ fn drawable(database: &Database) -> Vec<String> {
     all
 }
 
-/// What all observers of a program say.
+/// All observed values of a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ObserversQuestion {
-    /// Which, and when
+    /// Which program, and when
     #[serde(flatten)]
     pub moment: LiveMoment,
 }
 
-/// What observers say at a moment.
+/// The observed values of a program at a moment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ObserversAnswer {
     /// The moment, in seconds since the program's start.
     pub at: f64,
-    /// Those that are known of then.
+    /// Observers known at that moment.
     pub observers: Vec<Observer>,
-    /// What samples of allocations do not tell.
+    /// What samples of allocations do not show.
     pub not_seen: &'static str,
 }
 
@@ -225,19 +225,19 @@ fn cut(observers: &mut [Observer]) -> Vec<String> {
     cut.into_iter().chain(long).collect()
 }
 
-/// Numbers of observers over time, as lines.
+/// Observed numbers over time, as lines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ChartQuestion {
-    /// Which, and until when
+    /// Which program, and until when
     #[serde(flatten)]
     pub moment: LiveMoment,
-    /// The observers, by their names with what tells them apart
+    /// The observers, by name with labels
     pub name: Vec<String>,
-    /// Only so many seconds until then; all if nothing is said
+    /// Only this many seconds until that moment; all by default
     #[schemars(range(min = 0))]
     pub last: Option<f64>,
-    /// So many values has a line
+    /// Number of values per line
     #[schemars(range(min = 2, max = 2000))]
     pub points: usize,
 }
@@ -266,16 +266,16 @@ impl Question for ChartQuestion {
     }
 }
 
-/// The last lines that a program wrote.
+/// The last lines of a program's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LogQuestion {
-    /// Which, and until when
+    /// Which program, and until when
     #[serde(flatten)]
     pub moment: LiveMoment,
-    /// Only lines with this in them, in large or small letters
+    /// Only lines that contain this, ignoring case
     pub filter: String,
-    /// So many lines at most
+    /// Maximum number of lines
     #[schemars(range(min = 1, max = 2000))]
     pub number: usize,
 }
@@ -286,12 +286,12 @@ impl Default for LogQuestion {
     }
 }
 
-/// Lines that a program wrote.
+/// Lines of a program's log.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LogAnswer {
-    /// The last of them.
+    /// The last matching lines.
     pub log: Vec<Line>,
-    /// How many there are.
+    /// Number of matching lines.
     pub count: usize,
 }
 

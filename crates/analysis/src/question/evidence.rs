@@ -84,7 +84,7 @@ impl dyn Evidence + '_ {
     }
 }
 
-/// What a file is.
+/// Description of a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FileInfo {

@@ -157,21 +157,21 @@ impl Parameter {
             ParameterKind::Flag => Ok(Value::Bool(text != "false")),
             ParameterKind::Integer(least, most) => match text.parse::<u64>() {
                 Ok(number) if (*least..=*most).contains(&number) => Ok(number.into()),
-                Ok(_) if *most == u64::MAX => Err(wrong(format!("it is at least {least}"))),
-                Ok(_) => Err(wrong(format!("it is a number from {least} to {most}"))),
-                Err(_) => Err(wrong("it is not a whole number".to_owned())),
+                Ok(_) if *most == u64::MAX => Err(wrong(format!("must be at least {least}"))),
+                Ok(_) => Err(wrong(format!("must be a number from {least} to {most}"))),
+                Err(_) => Err(wrong("must be a whole number".to_owned())),
             },
             ParameterKind::Number(least, most) => match text.parse::<f64>() {
                 Ok(number) if (*least..=*most).contains(&number) => Ok(number.into()),
-                Ok(_) => Err(wrong(format!("it is a number from {least} to {most}"))),
-                Err(_) => Err(wrong("it is not a number".to_owned())),
+                Ok(_) => Err(wrong(format!("must be a number from {least} to {most}"))),
+                Err(_) => Err(wrong("must be a number".to_owned())),
             },
             ParameterKind::Text => Ok(text.into()),
             ParameterKind::Choice(words) => match words.iter().any(|(word, _)| word == text) {
                 true => Ok(text.into()),
                 false => {
                     let words: Vec<_> = words.iter().map(|(word, _)| &**word).collect();
-                    Err(wrong(format!("it is one of {}", words.join(", "))))
+                    Err(wrong(format!("must be one of {}", words.join(", "))))
                 }
             },
         }
@@ -255,7 +255,7 @@ pub fn read<'p, P: Parameters>(
             return Err(QuestionError::Parameter {
                 name: name.to_owned(),
                 value: text.to_owned(),
-                why: format!("there is no such parameter; there are {}", names.join(", ")),
+                why: format!("no such parameter; known are {}", names.join(", ")),
             });
         };
         let value = parameter.read(text)?;
@@ -279,7 +279,7 @@ pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, Questio
     for (name, value) in &values {
         let Some(parameter) = known.iter().find(|parameter| parameter.name == *name) else {
             let names: Vec<_> = known.iter().map(|parameter| &*parameter.name).collect();
-            let why = format!("there is no such parameter; there are {}", names.join(", "));
+            let why = format!("no such parameter; known are {}", names.join(", "));
             return Err(QuestionError::Parameter { name: name.clone(), value: shown(value), why });
         };
         // Strings and numbers must be valid as texts, too.
@@ -290,7 +290,7 @@ pub fn from_json<P: Parameters>(values: Map<String, Value>) -> Result<P, Questio
     }
     for Parameter { name, about, .. } in known.iter().filter(|parameter| parameter.is_required) {
         if !values.contains_key(name) {
-            let why = format!("it is missing: {about}");
+            let why = format!("missing: {about}");
             return Err(QuestionError::Parameter { name: name.clone(), value: String::new(), why });
         }
     }

@@ -28,18 +28,18 @@ impl JsonSchema for Limit {
     }
 }
 
-/// Which rows of a table are given.
+/// Which rows of a table to return.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Rows {
-    /// Only rows with this in their names, in capitals or not; or /REGEX/
+    /// Only rows whose names contain this, ignoring case; or /REGEX/
     pub search: Option<Text<Search>>,
-    /// The other way round: the last rows first
+    /// Reverse the order: the last rows first
     pub reverse: bool,
     /// How many rows; 0 for all
     #[schemars(with = "Limit")]
     pub number: usize,
-    /// How many rows to pass over before the first that is given
+    /// How many rows to skip before the first
     #[schemars(extend("x-value" = "ROWS"))]
     pub offset: usize,
 }

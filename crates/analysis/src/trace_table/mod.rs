@@ -47,9 +47,9 @@ pub(crate) enum NoTable {
 impl std::fmt::Display for NoTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            NoTable::TooLarge => f.write_str(
-                "it is too large for this machine's memory, or for what others leave of it",
-            ),
+            NoTable::TooLarge => {
+                f.write_str("it is too large for the memory that is free on this machine")
+            }
             NoTable::AskedOnce => f.write_str("it is asked once"),
             NoTable::Odd(why) => write!(f, "in it, {why}"),
         }

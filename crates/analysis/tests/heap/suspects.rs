@@ -168,7 +168,7 @@ fn growth_in_every_snapshot_is_a_likely_leak() {
     series.look_at(&last);
     let found = suspects(&last, Some(&series.finish()));
     assert_eq!(found[0].kind, SuspectKind::Growth, "{found:?}");
-    let sentence = "string grew in every one of 3 snapshots, from 100 kB to 300 kB, some 100 kB in a second: it doubles in 3.00 s";
+    let sentence = "string grew in every one of 3 snapshots, from 100 kB to 300 kB, about 100 kB per second: it doubles in 3.00 s";
     assert_eq!(found[0].sentence, sentence);
 }
 

@@ -18,43 +18,43 @@ use serde::Serialize;
 use super::{Heap, WORD};
 use parts::Parts;
 
-/// All collections of a heap.
+/// The collections of a heap: lists, tables, maps and so on.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Collections {
-    /// All blocks that can be in collections, in bytes: those of the heap.
+    /// Size in bytes of all blocks of the heap, which shares refer to.
     pub total: u64,
-    /// By type, most bytes first.
+    /// By type, the largest first.
     pub rows: Vec<CollectionRow>,
 }
 
-/// Collections of one type. Sizes are those of their own blocks, not of what they hold.
+/// Collections of one type. Sizes are those of their own blocks, without their contents.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CollectionRow {
     /// The type.
     pub name: String,
-    /// What collection it is.
+    /// The kind of collection.
     pub collection: &'static str,
-    /// How many there are.
+    /// Number of collections.
     pub count: u64,
-    /// Elements of all of them; of buffers, words.
+    /// Number of elements in all of them; for buffers, words.
     pub elements: u64,
-    /// Elements of one, on average.
+    /// Average number of elements.
     pub mean: f64,
-    /// Elements of the largest.
+    /// Number of elements of the largest.
     pub largest: u64,
     /// The largest, for `bactrian heap show`.
     pub largest_node: Option<Node>,
-    /// Those without elements; null if such a value is no block.
+    /// Number of empty ones; null if an empty one is not a block.
     pub empty: Option<u64>,
-    /// Those with one element.
+    /// Number of those with one element.
     pub single: u64,
-    /// Of hash tables the part of buckets that is used; of lazy values the part that was forced. Null for others.
+    /// For hash tables, the share of buckets in use; for lazy values, the share that was forced. Null for others.
     pub fill: Option<f64>,
-    /// Words for each element beside the element itself; null if there are none.
+    /// Words per element besides the element itself; null if there are no elements.
     pub overhead: Option<f64>,
-    /// Bytes of all of them.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The part of the heap.
+    /// Share of the heap.
     pub share: f64,
 }
 

@@ -27,71 +27,71 @@ pub use sites::DuplicateSite;
 /// The most example addresses for each structure.
 const EXAMPLES: usize = 3;
 
-/// What is there more than once, and what sharing it would save. Sizes are in bytes with headers.
+/// Structures that exist more than once, and what sharing them would save. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Duplicates {
-    /// All blocks that can be reached and are not static.
+    /// Number of all reachable blocks that are not static.
     pub blocks: u64,
-    /// Their bytes.
+    /// Size of these blocks.
     pub bytes: u64,
-    /// Blocks that would not be needed.
+    /// Number of redundant blocks.
     pub saved_blocks: u64,
-    /// What they take.
+    /// Size of the redundant blocks.
     pub saved: u64,
-    /// Blocks that were not compared: objects, lazy values, continuations, custom blocks with memory outside the heap,
-    /// and those with something in them that the snapshot does not tell.
+    /// Number of blocks that were not compared: objects, lazy values, continuations, custom blocks with memory outside the heap,
+    /// and blocks with contents that the snapshot does not have.
     pub left_out: u64,
-    /// Blocks that were not compared because their types say that they can be changed; null if types are not known.
+    /// Number of blocks that were not compared because their types are mutable; null if types are not known.
     pub mutable: Option<u64>,
-    /// Whether the snapshot tells immediates; otherwise blocks with immediates are not compared.
+    /// Whether the snapshot has immediate values; otherwise blocks with immediates are not compared.
     pub immediates_known: bool,
-    /// Whether the snapshot tells equal contents; otherwise strings and floats are not compared.
+    /// Whether the snapshot can compare contents; otherwise strings and floats are not compared.
     pub contents_known: bool,
-    /// What would be saved by class of blocks, most first.
+    /// Redundant blocks by class, the largest saving first.
     pub classes: Vec<DuplicateClass>,
-    /// Where such blocks were allocated, as far as they were sampled; most first.
+    /// Allocation sites of redundant blocks, as far as these were sampled; the largest saving first.
     pub sites: Vec<DuplicateSite>,
-    /// Whether every word was sampled, so that what sites have is not estimated.
+    /// Whether every word was sampled, so that numbers of sites are exact.
     pub sites_exact: bool,
-    /// Blocks of those that were sampled.
+    /// Number of redundant blocks that were sampled.
     pub sampled_blocks: u64,
-    /// The largest structures that are there more than once, by what would be saved. What is part of a larger one
-    /// is not told by itself.
+    /// The largest structures that exist more than once, by what sharing would save. Parts of a larger structure are not listed
+    /// separately.
     pub structures: Vec<DuplicateStructure>,
-    /// How many of them there are.
+    /// Number of such structures.
     pub structure_count: u64,
 }
 
-/// Blocks of a class that would not be needed.
+/// Redundant blocks of a class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicateClass {
-    /// What the class is called, with its place.
+    /// The class's name and location.
     #[serde(flatten)]
     pub label: Label,
-    /// What tells it from others.
+    /// The kind of class.
     pub kind: ClassKind,
-    /// How many blocks would not be needed.
+    /// Number of redundant blocks.
     pub blocks: u64,
-    /// What they take.
+    /// Their size.
     pub saved: u64,
 }
 
-/// A block, with what it points to, that is there more than once.
+/// A structure (a block with what it points to) that exists more than once.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicateStructure {
-    /// Its topmost block.
+    /// Class of its topmost block.
     pub what: String,
-    /// Its value, as far as it is kept; the same as `what` if it is not.
+    /// Its value, as far as the snapshot keeps it; otherwise the same as `what`.
     pub value: String,
-    /// How often it is there.
+    /// Number of copies.
     pub copies: u64,
-    /// What a copy takes that others could be used for, on average.
+    /// Average size of a copy, without blocks that it already shares with others.
     pub each: u64,
-    /// What would be saved if there were one.
+    /// What would be saved if there were only one.
     pub saved: u64,
-    /// Addresses of some of its topmost blocks.
+    /// Addresses of the topmost blocks of some copies.
     pub examples: Vec<String>,
-    /// Their nodes.
+    /// Nodes of these blocks.
     pub nodes: Vec<Node>,
 }
 

@@ -19,17 +19,17 @@ use crate::heap::classes::{heaviest_sample, is_all_sampled, not_sampled, site_la
 use crate::labels::Label;
 use crate::library::place_of;
 
-/// Where some of the blocks were allocated that are there more than once.
+/// An allocation site of redundant blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicateSite {
-    /// The place.
+    /// The site.
     #[serde(flatten)]
     pub label: Label,
-    /// How many of them were sampled there.
+    /// Number of redundant blocks that were sampled there.
     pub sampled_blocks: u64,
-    /// The site's part of all samples of such blocks; of all their words, if every word was sampled.
+    /// The site's share of all samples of redundant blocks; if every word was sampled, of all their words.
     pub share: f64,
-    /// What would be saved of blocks from there, by that part.
+    /// What sharing would save of the blocks from there, by that share.
     pub saved: Estimate,
 }
 

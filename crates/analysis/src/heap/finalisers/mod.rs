@@ -25,41 +25,41 @@ const MOST_STEPS: usize = 8_000_000;
 /// The most values listed for a group.
 const VALUES: usize = 5;
 
-/// What finalisers there are, and which can never run.
+/// The finalisers of a heap, and those that can never run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Finalisers {
-    /// Finalisers of `Gc.finalise`.
+    /// Number of finalisers of `Gc.finalise`.
     pub first: u64,
-    /// Finalisers of `Gc.finalise_last`.
+    /// Number of finalisers of `Gc.finalise_last`.
     pub last: u64,
-    /// Those that are about to be called.
+    /// Number of finalisers that are about to be called.
     pub pending: u64,
-    /// How many can never run.
+    /// Number of finalisers that can never run.
     pub leaking: u64,
-    /// Bytes that nothing holds but finalisers that can never run.
+    /// Bytes held only by finalisers that can never run.
     pub bytes: u64,
-    /// Those that can never run, with the way from function to value; the same ways together.
+    /// Finalisers that can never run, grouped by the path from function to value.
     pub groups: Vec<FinaliserGroup>,
 }
 
-/// Finalisers whose functions reach their values in the same way.
+/// Finalisers whose functions reach their values along the same path.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FinaliserGroup {
-    /// How many.
+    /// Number of finalisers.
     pub count: u64,
-    /// Of how many with the same function.
+    /// Number of all finalisers with the same function.
     pub of: u64,
-    /// What the function is.
+    /// A description of the function.
     pub function: String,
-    /// What the value is.
+    /// A description of the value.
     pub value: String,
-    /// How many of the values something else still holds: they leak when that lets go.
+    /// Number of values that something else still holds: they leak when it drops them.
     pub in_use: u64,
-    /// Bytes that nothing holds but finalisers, and these reach.
+    /// Bytes held only by finalisers and reached by these.
     pub bytes: u64,
-    /// The shortest way from the function to the value, of one of them. Empty if the search was given up.
+    /// The shortest path from function to value of one of them. Empty if the search was given up.
     pub cycle: Vec<PathStep>,
-    /// Some of the values, those that dominate most first.
+    /// Some of the values, those with the largest retained size first.
     pub values: Vec<NodeLine>,
 }
 

@@ -16,15 +16,15 @@ use serde::Serialize;
 /// A class of blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Class {
-    /// What kind of class it is.
+    /// The kind of class.
     pub kind: ClassKind,
-    /// What it is called, as `string list`, `closure Main.load` or `tag 0, 3 fields`.
+    /// Its name, such as `string list`, `closure Main.load` or `tag 0, 3 fields`.
     pub name: String,
-    /// Where the function of a closure is defined, as `main.ml:12`.
+    /// Where the function of a closure is defined, such as `main.ml:12`.
     pub place: Option<String>,
-    /// The tag of its blocks; none if they may have several, for what is not blocks, or could not be read.
+    /// The tag of its blocks; null if they have several tags, are not blocks or could not be read.
     pub tag: Option<u8>,
-    /// The type of its blocks, if there is one that is known; of closures too.
+    /// The type of its blocks, if it is known; also for closures.
     pub type_name: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Class {
     }
 }
 
-/// What tells the blocks of a class from others.
+/// Kinds of classes: what the blocks of a class have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClassKind {
@@ -56,9 +56,9 @@ pub enum ClassKind {
     FloatArray,
     /// Objects.
     Object,
-    /// Lazy values that were not forced.
+    /// Lazy values that are not forced yet.
     Lazy,
-    /// Lazy values that were forced.
+    /// Forced lazy values.
     Forward,
     /// Suspended continuations.
     Continuation,
@@ -70,11 +70,11 @@ pub enum ClassKind {
     Closure,
     /// Custom blocks with one identifier.
     Custom,
-    /// Tuples, records, constructors, arrays: blocks of one tag and about one size.
+    /// Tuples, records, constructors, arrays: blocks of the same tag and about the same size.
     Structured,
     /// Blocks in a part of the file that cannot be read.
     Unread,
-    /// What holds blocks from outside the heap.
+    /// A root.
     Holder,
 }
 

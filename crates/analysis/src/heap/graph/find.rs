@@ -70,8 +70,10 @@ impl Heap {
         let found = if exact.is_empty() { named(&|name| name.contains(text)) } else { exact };
         match found.is_empty() || text.is_empty() {
             true => Err(NotFound(format!(
-                "`{text}` is neither a class nor a module; write a class, as `bactrian heap types` lists them, \
-                 a module or a value of one (Main.table), an address (0x7f0012345678) or the number of a block (@123)"
+                "`{text}` is neither a class nor a module; give a class, as listed by `bactrian \
+                 heap types`, a \
+                 module or a value of one (Main.table), an address (0x7f0012345678) or a block \
+                     number (@123)"
             ))),
             false => Ok(Found::Classes(found)),
         }
@@ -91,7 +93,8 @@ impl Heap {
                 match (blocks.next(), blocks.next()) {
                     (Some((node, _)), None) => Ok(node),
                     _ => Err(NotFound(format!(
-                        "`{text}` is a class of many blocks; write the address of one (0x7f0012345678) or its \
+                        "`{text}` is a class of many blocks; give the address of \
+                         one (0x7f0012345678) or its \
                          number (@123)"
                     ))),
                 }

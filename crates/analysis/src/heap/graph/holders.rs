@@ -44,23 +44,23 @@ pub enum HolderKind {
     Global,
     /// Fields of modules that Dynlink or a toplevel loaded.
     DynamicGlobal,
-    /// Frames on stacks of threads.
+    /// Stack frames of threads.
     Stack,
     /// Local roots of C code.
     Local,
     /// Variables that C code registered.
     CGlobal,
-    /// Finalisers: their functions, and values that nothing else holds any more.
+    /// Finalisers: their functions, and values that only they hold.
     Finaliser,
     /// What the runtime keeps for threads besides their stacks.
     ThreadField,
-    /// What only a scanning hook knows.
+    /// Roots known only to a scanning hook.
     Hook,
     /// What the runtime's sampler keeps.
     Sampler,
-    /// Roots of which it is not known what they are for.
+    /// Roots of unknown purpose.
     Unknown,
-    /// All of them.
+    /// All roots together.
     All,
 }
 

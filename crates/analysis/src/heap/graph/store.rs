@@ -32,7 +32,7 @@ pub enum IndexNews<'a> {
         /// Its size, in bytes.
         bytes: u64,
     },
-    /// It was not written, because it exceeds the limit for all indexes together.
+    /// It was not written, for it is larger than the limit of all indexes together.
     TooLarge {
         /// Its size, in bytes.
         bytes: u64,
@@ -90,7 +90,7 @@ impl IndexStore {
     ) -> io::Result<()> {
         if bytes > self.limit {
             self.announce(IndexNews::TooLarge { bytes, limit: self.limit });
-            return Err(io::Error::other("it is larger than all indexes may be"));
+            return Err(io::Error::other("it is larger than the limit of all indexes"));
         }
         let name = file_name(name);
         let directory = PrivateFolder::make(&self.directory)?;

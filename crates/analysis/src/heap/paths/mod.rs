@@ -29,22 +29,22 @@ const MOST_TOLD: usize = 200;
 pub struct Paths {
     /// The block.
     pub target: super::NodeLine,
-    /// Roots that were found to reach it.
+    /// Number of roots found to reach it.
     pub roots: u64,
-    /// Whether there may be more of them.
+    /// Whether there may be more such roots.
     pub more: bool,
-    /// Paths that look alike, the shortest first.
+    /// Paths grouped by shape, the shortest first.
     pub rows: Vec<PathRow>,
 }
 
 /// Paths of one shape.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathRow {
-    /// How many.
+    /// Number of paths.
     pub count: u64,
-    /// Blocks on the shortest of them, the target included.
+    /// Number of blocks on the shortest path, including the target.
     pub length: u64,
-    /// Steps of the shortest, from the root on.
+    /// Steps of the shortest path, beginning with the root.
     pub steps: Vec<PathStep>,
 }
 
@@ -53,13 +53,13 @@ pub struct PathRow {
 pub struct PathStep {
     /// Its number.
     pub node: Node,
-    /// How the node before holds it: `field 1` or `.name`, `element 17`, `stack`, `data`; empty where a root does.
+    /// The edge from the node before: `field 1` or `.name`, `element 17`, `stack`, `data`; empty after a root.
     pub step: String,
-    /// What it is.
+    /// A description: class, or name of the root.
     pub what: String,
     /// Where it was allocated, if it was sampled.
     pub site: Option<String>,
-    /// How many such steps follow each other: nodes of one class, each held by the one before in the same way.
+    /// How many times this step is repeated: nodes of one class, each held by the one before in the same way.
     pub times: u64,
 }
 

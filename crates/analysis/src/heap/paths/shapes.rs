@@ -39,64 +39,64 @@ pub struct PathsShape {
     pub members_of: Option<Node>,
 }
 
-/// Paths to the blocks of a class.
+/// Paths from roots to the blocks of a class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassPaths {
-    /// Blocks of the class.
+    /// Number of blocks of the class.
     pub blocks: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// Those that no root reaches.
+    /// Number of blocks that no root reaches.
     pub unreached: u64,
-    /// From the roots on.
+    /// The paths as a tree, beginning with the roots.
     pub rows: Vec<ShapeRow>,
-    /// Rows that are not told.
+    /// Rows that are left out.
     pub left_out: ShapesLeftOut,
-    /// The blocks of one row, if it was asked for and is there.
+    /// The blocks of one row, if requested and found.
     pub members: Option<ShapeMembers>,
 }
 
-/// What stands together in one row.
+/// The nodes that are shown as one row.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShapeMembers {
-    /// How many they are.
+    /// Number of nodes.
     pub count: u64,
-    /// Those that dominate most, at most as many as rows at a place.
+    /// Those with the largest retained size, at most as many as rows at one place.
     pub rows: Vec<NodeLine>,
 }
 
 /// Nodes with the same path from a root.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ShapeRow {
-    /// How they are held by the row above: `field 1`, `an element`, `stack`, `data`; empty where a root does.
-    /// `5 steps further` if some are left out.
+    /// The edge from the row above: `field 1`, `an element`, `stack`, `data`; empty after a root. `5 steps further` if some steps
+    /// are left out.
     pub step: String,
-    /// Their class; what it is if it is a root.
+    /// Their class, or the name of the root.
     pub what: String,
     /// One of them.
     pub node: Node,
-    /// How many they are.
+    /// Number of nodes.
     pub nodes: u64,
     /// Whether some of them hold others of them, directly or not.
     pub repeats: bool,
-    /// How many blocks of the class they are themselves.
+    /// Number of them that are blocks of the class.
     pub here: u64,
-    /// How many they lead to, themselves included.
+    /// Number of blocks of the class that they lead to, including themselves.
     pub blocks: u64,
-    /// The bytes of those.
+    /// Size of those blocks in bytes.
     pub bytes: u64,
-    /// Where the paths go on, most bytes first.
+    /// Continuations of the paths, the largest first.
     pub rows: Vec<ShapeRow>,
-    /// Rows that are not told.
+    /// Rows that are left out.
     pub left_out: ShapesLeftOut,
 }
 
-/// Rows that are not told.
+/// Rows that are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ShapesLeftOut {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
-    /// Bytes of the class that they lead to.
+    /// Size of the blocks of the class that they lead to.
     pub bytes: u64,
 }
 

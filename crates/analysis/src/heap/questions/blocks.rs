@@ -13,9 +13,9 @@ use super::super::{
 use super::answer;
 use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
 
-/// One block or root: what it is, what is in it, who points to it, where it was allocated.
+/// One block or root: its contents, what points to it, where it was allocated.
 ///
-/// With a table of types, the block is printed as OCaml would, as far as the snapshot keeps what is in it.
+/// With a table of types, the block is printed as an OCaml value, as far as the snapshot keeps its contents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct ShowQuestion {
@@ -24,15 +24,15 @@ pub struct ShowQuestion {
     pub file: FileNumber,
     /// The block: 0xADDRESS, @NUMBER, or a module or value of one (Main.table, Main.3)
     pub block: String,
-    /// How many fields, and how many of those that point to it; 0 for all
+    /// How many fields, and how many of the blocks that point to it; 0 for all
     #[serde(default = "rows")]
     #[schemars(with = "Limit")]
     pub number: usize,
-    /// Levels of the value that is printed
+    /// Levels of the printed value
     #[serde(default = "levels")]
     #[schemars(extend("x-value" = "LEVELS"))]
     pub depth: usize,
-    /// Elements of each list, array or block in the value that is printed
+    /// Elements of each list, array or block in the printed value
     #[serde(default = "items")]
     #[schemars(extend("x-value" = "COUNT"))]
     pub items: usize,
@@ -76,18 +76,18 @@ impl Question for ShowQuestion {
     }
 }
 
-/// What a text stands for: a block or root, or classes by their names.
+/// What a text refers to: a block or root, or classes by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FindQuestion {
     /// The heap snapshot
     #[serde(default)]
     pub file: FileNumber,
-    /// The text
+    /// The text to look up
     pub what: String,
 }
 
-/// What a text stands for.
+/// What a text refers to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum FindAnswer {
@@ -98,9 +98,9 @@ pub enum FindAnswer {
     },
     /// Classes.
     Classes {
-        /// The names of the first.
+        /// The names of the first classes.
         classes: Vec<String>,
-        /// How many there are.
+        /// Number of classes.
         class_count: usize,
     },
 }
@@ -129,27 +129,27 @@ impl Question for FindQuestion {
     }
 }
 
-/// The blocks of a type one by one, or by the value of a field.
+/// The blocks of a type, one by one or grouped by the value of a field.
 ///
-/// Strings are told as far as the snapshot keeps them (`--strings`). Which of them are equal is known without; those that
-/// are there again and again come first, with how often.
+/// Strings are shown as far as the snapshot keeps them (`--strings`). Equal strings are recognised even without their contents;
+/// the most repeated ones come first, with their number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct BlocksQuestion {
     /// The heap snapshot
     #[serde(default)]
     pub file: FileNumber,
-    /// The type, as `heap types` calls it, or a part of its name
+    /// The type, as listed by `heap types`, or a part of its name
     #[serde(rename = "type")]
     pub class: String,
     /// What to sort by
     #[serde(default)]
     pub sort: BlocksSort,
-    /// Only blocks whose field has this value (FIELD=VALUE), or has this in it (FIELD~PART); several
+    /// Only blocks whose field has this value (FIELD=VALUE) or contains this (FIELD~PART); may be repeated
     #[serde(default, rename = "where")]
     #[schemars(extend("x-value" = "CONDITION"))]
     pub conditions: Vec<String>,
-    /// Tell blocks together that have the same value in this field
+    /// Group blocks that have the same value in this field
     #[serde(default)]
     #[schemars(extend("x-value" = "FIELD"))]
     pub group_by: Option<String>,
@@ -158,43 +158,43 @@ pub struct BlocksQuestion {
     pub rows: Rows,
 }
 
-/// The note if values are requested but strings were not kept.
-const NO_STRINGS: &str = "the snapshot keeps no strings (`--strings 32` keeps how they begin): of two of them it is known whether they are equal";
+/// What is to be said if values are asked for, and strings are not kept.
+const NO_STRINGS: &str = "the snapshot keeps no strings (`--strings 32` keeps their first \
+    bytes): it is only known which of them are equal";
 
 /// The most duplicate strings listed.
 const MOST_COPIES: usize = 5;
 
-/// What blocks are sorted by.
+/// Orders of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "ORDER"))]
 pub enum BlocksSort {
-    /// What would be free without them, the largest first
+    /// Retained size, the largest first
     #[default]
     Retained,
-    /// Their own size
+    /// Shallow size
     Size,
-    /// How old they are, as far as they were sampled
+    /// Age, as far as it is known from samples
     Age,
-    /// Their numbers, which are in order of their addresses
+    /// Number, which is the order of addresses
     Number,
 }
 
 /// Blocks of a type.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BlocksAnswer {
-    /// How many there are.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Their own bytes.
+    /// Shallow size of all blocks.
     pub shallow: u64,
-    /// Strings and numbers that are there more than once: those that take most first, five at most; none if blocks are told
-    /// together.
+    /// Strings and numbers that exist more than once, the largest first, at most five; empty if blocks are grouped.
     pub copies: Vec<BlockGroup>,
-    /// Those that were asked for; none if they are told together.
+    /// The requested blocks; empty if they are grouped.
     pub rows: Vec<BlockRow>,
-    /// By the value of a field, most blocks first.
+    /// Groups by the value of a field, most blocks first.
     pub groups: Vec<BlockGroup>,
-    /// How many rows or groups there are.
+    /// Number of rows or groups.
     pub row_count: usize,
 }
 

@@ -13,19 +13,19 @@ use super::answer;
 use crate::library::LibraryOptions;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError, Rows};
 
-/// Blocks by class: by type, tag, or by what allocated them.
+/// Blocks by class: by type, tag, or what allocated them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ClassesQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// What blocks are told apart by
+    /// What to group by
     #[schemars(extend("x-verb" = true))]
     pub by: ClassBy,
     /// Which blocks
     #[serde(flatten)]
     pub blocks: BlockFilter,
-    /// Which code is told
+    /// Which code to show
     #[serde(flatten)]
     pub library: LibraryOptions,
     /// What to sort by
@@ -35,33 +35,33 @@ pub struct ClassesQuestion {
     pub rows: Rows,
 }
 
-/// What rows of classes are sorted by, the largest first.
+/// Orders of classes, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "ORDER"))]
 pub enum ClassSort {
-    /// Bytes of the blocks themselves
+    /// Shallow size
     #[default]
     Shallow,
-    /// Bytes that would be freed without them
+    /// Retained size
     Retained,
-    /// How many blocks there are
+    /// Number of blocks
     Blocks,
-    /// What is old and still becomes more, by how fast it does
+    /// Growth per second of classes that are old and still grow
     Growth,
-    /// Their names
+    /// Name
     Name,
 }
 
 /// Blocks by class.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ClassesAnswer {
-    /// The table, with the rows that were asked for.
+    /// The table, with the requested rows.
     #[serde(flatten)]
     pub table: ClassTable,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// How well types are known, if there are any.
+    /// How many types are known, if there is a table of types.
     pub coverage: Option<TypeCoverage>,
 }
 
@@ -102,18 +102,18 @@ impl Question for ClassesQuestion {
     }
 }
 
-/// What would be freed without each field of a record or constructor.
+/// Retained size of each field of a record or constructor.
 ///
-/// What a block of the type dominates counts to the field that leads to it, and to the nearest such block above it, so that
-/// nothing counts twice. `shared` are pointers to what somebody else holds as well, `same` those to other blocks of the
-/// type, which count by themselves.
+/// What a block of the type dominates is counted for the field that leads to it, in the nearest such block above it, so that
+/// nothing is counted twice. `shared` are pointers to blocks that something else holds as well, `same` pointers to other blocks
+/// of the type, which count by themselves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FieldsQuestion {
     /// The heap snapshot
     #[serde(default)]
     pub file: FileNumber,
-    /// The type, as `bactrian heap types` lists it, or a part of its name
+    /// The type, as listed by `bactrian heap types`, or a part of its name
     #[serde(rename = "type")]
     pub class: String,
     /// What to sort by
@@ -124,28 +124,28 @@ pub struct FieldsQuestion {
     pub rows: Rows,
 }
 
-/// What fields are sorted by.
+/// Orders of fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "ORDER"))]
 pub enum FieldsSort {
-    /// What is held through them and by nothing else, the largest first
+    /// Retained size, the largest first
     #[default]
     Retained,
-    /// How many pointers there are
+    /// Number of pointers
     Pointers,
-    /// Their names
+    /// Name
     Name,
 }
 
-/// What is held through each field of a type.
+/// Retained size of each field of a type.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FieldsAnswer {
-    /// The fields that were asked for.
+    /// The type, with the requested fields.
     pub fields: Fields,
-    /// How many there are.
+    /// Number of fields.
     pub row_count: usize,
-    /// How well types are known, if there are any.
+    /// How many types are known, if there is a table of types.
     pub coverage: Option<TypeCoverage>,
 }
 

@@ -12,7 +12,7 @@ use super::super::{
 use super::{answer, as_named, in_order};
 use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
 
-/// What the memory is used for: words by use, blocks by kind and generation, the heap against the memory of the process.
+/// What the memory is used for: words by use, blocks by kind and generation, the heap compared with the memory of the process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct SummaryQuestion {
@@ -33,7 +33,7 @@ impl Question for SummaryQuestion {
 
 /// What is likely wrong, in sentences with evidence, worst first.
 ///
-/// The last snapshot is looked at; earlier ones of the same process show what grows.
+/// Findings are about the last snapshot; earlier ones of the same process show what grows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct SuspectsQuestion {
@@ -44,10 +44,10 @@ pub struct SuspectsQuestion {
 /// What is likely wrong.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SuspectsAnswer {
-    /// The snapshot that was looked at: the last that was taken.
+    /// The snapshot that was examined: the one taken last.
     #[serde(skip)]
     pub file: FileNumber,
-    /// The worst first.
+    /// Findings, the worst first.
     pub suspects: Vec<Suspect>,
 }
 
@@ -81,19 +81,19 @@ impl Question for SuspectsQuestion {
     }
 }
 
-/// Who holds the memory: kinds of roots, modules, threads and finalisers, their fields and frames.
+/// What holds the memory: kinds of roots, modules, threads and finalisers, their fields and frames.
 ///
-/// `reachable` is all that can be reached from a root, `retained` what would be free without it, `fair share` its part if each
-/// block is divided among those that point to it, `shallow` the blocks it points to itself.
+/// `reachable` is everything reachable from a root, `retained` what would be freed without it, `fair share` its part if each
+/// block is divided among the blocks that point to it, `shallow` the blocks that the root points to directly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct RootsQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// Levels: 1 for kinds of roots, 2 for modules, threads and the like too, 3 for their fields and frames
+    /// Levels: 1 for kinds of roots, 2 also for modules, threads and the like, 3 also for their fields and frames
     #[schemars(range(min = 1, max = 3), extend("x-value" = "LEVELS"))]
     pub depth: u8,
-    /// How many rows below each; 0 for all
+    /// How many rows below each row; 0 for all
     #[schemars(with = "Limit")]
     pub number: usize,
 }
@@ -116,7 +116,7 @@ impl Question for RootsQuestion {
     }
 }
 
-/// What roots point to: at once, while the rest is computed.
+/// What roots point to: available at once, while the rest is computed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct FirstRootsQuestion {
@@ -135,31 +135,31 @@ impl Question for FirstRootsQuestion {
     }
 }
 
-/// The dominator tree: what would be freed without whom, largest first.
+/// The dominator tree: retained sizes, the largest first.
 ///
-/// A block dominates what can only be reached through it. At each level all blocks of a class are one row, and those that are
-/// held by others of their class, directly or through others, belong to it too, so that a list or a tree is one row. What
-/// several roots hold stands beside them.
+/// A block dominates everything that can only be reached through it. At each level, all blocks of a class are one row. It
+/// includes blocks of the class that are held by others of the class, directly or not, so that a list or a tree is one row.
+/// Blocks that several roots hold are listed beside the roots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct DominatorsQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// Begin at a block (0xADDRESS, @NUMBER), a module or value of one (Main.table), or a class
+    /// Start at a block (0xADDRESS, @NUMBER), a module or value of one (Main.table), or a class
     #[schemars(extend("x-value" = "WHAT"))]
     pub of: Option<String>,
-    /// Then go down to this row, by what it is called or @NUMBER; several, one after the other
+    /// From there go down to this row, by name or @NUMBER; may be repeated, from top to bottom
     #[schemars(extend("x-value" = "ROW", "x-conflicts" = "blocks"))]
     pub below: Vec<String>,
-    /// Each block by itself
+    /// Show each block as a row of its own
     pub blocks: bool,
     /// How many levels
     #[schemars(extend("x-value" = "N"))]
     pub depth: usize,
-    /// How many rows at each place; 0 for all
+    /// How many rows at each level; 0 for all
     #[schemars(with = "Limit")]
     pub number: usize,
-    /// Leave out what dominates less than this part of the heap, in percent
+    /// Leave out what retains less than this share of the heap, in percent
     #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
     pub min_share: f64,
 }
@@ -199,10 +199,10 @@ impl Question for DominatorsQuestion {
     }
 }
 
-/// Why something is alive: shortest paths from roots.
+/// Why something is alive: the shortest paths from roots.
 ///
-/// Of a block, the shortest path from each root that reaches it; paths with the same classes and fields are one. Of a class,
-/// one shortest path to each of its blocks, as a tree; what repeats on a path, as lists do, is one row.
+/// For a block, the shortest path from each root that reaches it; paths with the same classes and fields are merged. For a
+/// class, one shortest path to each of its blocks, as a tree; steps that repeat on a path, as in lists, are one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct PathsQuestion {
@@ -211,19 +211,19 @@ pub struct PathsQuestion {
     pub file: FileNumber,
     /// A block (0xADDRESS, @NUMBER, Main.table) or a class
     pub what: String,
-    /// How many paths, or of a class rows at each place; 0 for all
+    /// How many paths; for a class, rows at each level; 0 for all
     #[serde(default = "ten")]
     #[schemars(with = "Limit")]
     pub number: usize,
-    /// How many levels, of a class
+    /// For a class: how many levels
     #[serde(default = "twenty")]
     #[schemars(extend("x-value" = "N"))]
     pub depth: usize,
-    /// Leave out what leads to less than this part of a class, in percent
+    /// For a class: leave out what leads to less than this share of it, in percent
     #[serde(default = "one_percent")]
     #[schemars(range(min = 0, max = 100), extend("x-value" = "PERCENT"))]
     pub min_share: f64,
-    /// Of a class: the single blocks of one row, too, by one of them (0xADDRESS, @NUMBER)
+    /// For a class: also list the blocks of one row, which is given by one of them (0xADDRESS, @NUMBER)
     #[serde(default)]
     #[schemars(extend("x-value" = "BLOCK"))]
     pub members: Option<String>,
@@ -261,9 +261,9 @@ impl PathsQuestion {
 pub enum PathsAnswer {
     /// One block.
     Block {
-        /// The paths that are told.
+        /// The requested paths.
         block: Paths,
-        /// How many there are.
+        /// Number of paths.
         row_count: usize,
     },
     /// All blocks of some classes.
@@ -312,22 +312,22 @@ impl Question for PathsQuestion {
         if let (Some(members), PathsAnswer::Class { class }) = (&self.members, &answer.result)
             && class.members.is_none()
         {
-            let note = format!("no row stands for {members}: none of the paths leads over it");
+            let note = format!("no row contains {members}: none of the paths goes through it");
             answer = answer.with_notes([note]);
         }
         Ok(answer)
     }
 }
 
-/// Finalisers that can never run, because their functions hold their own values: certain leaks.
+/// Finalisers that can never run because their functions hold their own values: certain leaks.
 ///
-/// For each, the shortest way from the function to the value, block by block; finalisers with the same way are told once.
+/// Each with the shortest path from the function to the value, block by block; finalisers with the same path are grouped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct FinalisersQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// How many different ways; 0 for all
+    /// How many different paths; 0 for all
     #[schemars(with = "Limit")]
     pub number: usize,
 }
@@ -341,10 +341,10 @@ impl Default for FinalisersQuestion {
 /// Finalisers that can never run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FinalisersAnswer {
-    /// All of them, with the groups that were asked for.
+    /// The finalisers, with the requested groups.
     #[serde(flatten)]
     pub finalisers: Finalisers,
-    /// How many groups there are.
+    /// Number of groups.
     pub row_count: usize,
 }
 
@@ -365,17 +365,18 @@ impl Question for FinalisersQuestion {
     }
 }
 
-/// What would be free if some references were not there, together and each alone.
+/// What would be freed without some references, all together and each alone.
 ///
-/// A reference is named by a field of a type (Cache.entry.session), a module or a value of one (Log.lines), a class, a line that
-/// allocates (cache.ml:12; of blocks that were sampled), a block, or a kind of roots (finalisers, stacks). The heap is gone through
-/// without them, so that what several hold together is told, too.
+/// A reference is a field of a type (Cache.entry.session), a module or a value of one (Log.lines), a class, an allocating line
+/// (cache.ml:12; only blocks that were sampled), a block, or a kind of roots (finalisers, stacks). The heap is traversed without
+/// these references, so that blocks held by several of them are counted, too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct WhatIfQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// References to think away: a field (Main.entry.session), a value (Main.table), a class, a line (main.ml:12), finalisers; several
+    /// References to leave out: a field (Main.entry.session), a value (Main.table), a class, a line (main.ml:12), finalisers; may be
+    /// repeated
     #[schemars(extend("x-value" = "WHAT"))]
     pub cut: Vec<String>,
     /// Which rows
@@ -383,13 +384,13 @@ pub struct WhatIfQuestion {
     pub rows: Rows,
 }
 
-/// What would be free.
+/// What would be freed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhatIfAnswer {
-    /// With the rows that were asked for.
+    /// The result, with the requested rows.
     #[serde(flatten)]
     pub what_if: WhatIf,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
 }
 

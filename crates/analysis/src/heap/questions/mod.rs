@@ -30,8 +30,9 @@ pub use structures::{
     GraphAnswer, GraphQuestion,
 };
 
-/// The answer to a question about types without a type table.
-pub const NO_TABLE: &str = "types are not known without a table of them: make one with `bactrian types build DIRECTORY`, and name it with --types";
+/// The answer to a question about types if there is no table of them.
+pub const NO_TABLE: &str = "types are unknown without a table of types: build one with `bactrian \
+    types build DIRECTORY`, and name it with --types";
 
 impl From<NotFound> for QuestionError {
     fn from(error: NotFound) -> QuestionError {
@@ -85,7 +86,7 @@ fn in_order(
             FileInfo::Snapshot(info) => all.push((info, file)),
             FileInfo::Trace(_) => {
                 let path = evidence.path(file)?.display();
-                return Err(QuestionError::Wrong(format!("{path} is no heap snapshot")));
+                return Err(QuestionError::Wrong(format!("{path} is not a heap snapshot")));
             }
         }
     }

@@ -16,24 +16,24 @@ use crate::question::{
     Written,
 };
 
-/// How sizes evolve over snapshots: what types, modules, functions or places have in each.
+/// How sizes change over snapshots: of types, modules, functions or allocation sites.
 ///
-/// Snapshots are told in the order in which they were taken. Where blocks were allocated is known of sampled ones only: by
-/// module, function and site, numbers are estimates, unless all blocks were sampled.
+/// Snapshots are shown in the order in which they were taken. Allocation sites are known for sampled blocks only: numbers by
+/// module, function and site are estimates, unless all blocks were sampled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct EvolutionQuestion {
     /// The heap snapshots
     pub files: Vec<FileNumber>,
-    /// What blocks are told apart by
+    /// What to group by
     pub by: EvolutionBy,
     /// Which blocks
     #[serde(flatten)]
     pub blocks: BlockFilter,
-    /// What is counted
+    /// What to count
     #[schemars(extend("x-value" = "UNIT"))]
     pub unit: SizeUnit,
-    /// What comes first: average, growth, or what is large in one snapshot (its place in the series, from 1)
+    /// What to sort by: average, growth, or the size in one snapshot (its position in the series, from 1)
     pub sort: Text<EvolutionOrder>,
     /// Also show this row, whatever its place
     #[schemars(extend("x-value" = "NAME"))]
@@ -57,23 +57,23 @@ impl Default for EvolutionQuestion {
     }
 }
 
-/// What blocks are told apart by.
+/// What blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "WHAT"))]
 pub enum EvolutionBy {
-    /// What they are; without a table of types: tag and size
+    /// Type; without a table of types, tag and size
     #[default]
     Type,
-    /// The module that allocated them
+    /// Module that allocated them
     Module,
-    /// The function that allocated them
+    /// Function that allocated them
     Function,
-    /// The place that allocated them
+    /// Allocation site
     Site,
 }
 
-/// What sizes are told in.
+/// Units of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeUnit {
@@ -82,7 +82,7 @@ pub enum SizeUnit {
     Bytes,
     /// Words of eight bytes, with headers
     Words,
-    /// How many blocks there are
+    /// Number of blocks
     Blocks,
 }
 
@@ -105,7 +105,7 @@ impl std::str::FromStr for EvolutionOrder {
             "growth" => Ok(EvolutionOrder::Growth),
             _ => match text.parse::<usize>() {
                 Ok(place @ 1..) => Ok(EvolutionOrder::At(place - 1)),
-                _ => Err("neither average, nor growth, nor the place of a snapshot, from 1"),
+                _ => Err("not average, growth, or the position of a snapshot, from 1"),
             },
         }
     }
@@ -156,7 +156,7 @@ impl Question for EvolutionQuestion {
         if let EvolutionOrder::At(place) = self.sort.0
             && place >= sums.len()
         {
-            let why = format!("there are {} snapshots", sums.len());
+            let why = format!("snapshots are numbered from 1 to {}", sums.len());
             let value = (place + 1).to_string();
             return Err(QuestionError::Parameter { name: "sort".to_owned(), value, why });
         }
@@ -167,13 +167,13 @@ impl Question for EvolutionQuestion {
     }
 }
 
-/// Names of rows that have a text in them, the first in the order that is asked for first.
+/// Names of rows that contain a text, in the order of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct EvolutionNamesQuestion {
-    /// The text
+    /// The text to look for
     pub like: String,
-    /// Of which rows
+    /// The rows to search
     #[serde(flatten)]
     pub of: EvolutionQuestion,
 }
@@ -201,16 +201,16 @@ impl Question for EvolutionNamesQuestion {
     }
 }
 
-/// What changed from snapshot to snapshot: classes that grow, blocks that came, went and stayed.
+/// What changed from snapshot to snapshot: classes that grow, blocks that are new, gone or surviving.
 ///
-/// Blocks of the first and the last snapshot are the same if they have the same address, class and size; if the heap was
-/// compacted in between they cannot be compared. Rates are by least squares over all snapshots.
+/// A block of the first and one of the last snapshot are the same if they have the same address, class and size; after a
+/// compaction they cannot be matched. Rates are by least squares over all snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct HeapDiffQuestion {
     /// The heap snapshots
     pub files: Vec<FileNumber>,
-    /// Say when all blocks together will have this size
+    /// Predict when all blocks together will reach this size
     pub max: Option<Text<crate::units::Bytes>>,
     /// What to sort by
     pub sort: HeapDiffSort,
@@ -219,39 +219,39 @@ pub struct HeapDiffQuestion {
     pub rows: Rows,
 }
 
-/// What changes are sorted by.
+/// Orders of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "ORDER"))]
 pub enum HeapDiffSort {
-    /// By how many bytes they grew, the most first; of those that are not told, the ones that changed least
+    /// Growth in bytes, the largest first; rows that are left out are those that changed least
     #[default]
     Change,
-    /// The bytes of the last snapshot
+    /// Size in the last snapshot
     Last,
-    /// Their names
+    /// Name
     Name,
 }
 
 /// What changed from snapshot to snapshot.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HeapDiffAnswer {
-    /// The changes that were asked for.
+    /// The comparison, with the requested changes.
     pub diff: HeapDiff,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// When a size is reached, if one was asked for.
+    /// When the heap will reach the size given as `max`; null if none was given.
     pub limit: Option<GrowthLimit>,
-    /// How well types of the last one are known.
+    /// How many types of the last snapshot are known.
     pub coverage: Option<TypeCoverage>,
 }
 
-/// When a heap will have a size.
+/// When a heap will reach a size.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct GrowthLimit {
-    /// The size.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Seconds after the last snapshot; null if never at this rate.
+    /// Seconds after the last snapshot; null if it is never reached at this rate.
     pub seconds: Option<f64>,
 }
 
@@ -294,10 +294,10 @@ impl Question for HeapDiffQuestion {
     }
 }
 
-/// A flame graph of two heaps: what holders hold in the last one, with what they held in the first.
+/// Flame graph of two heaps: retained sizes in the last one, compared with the first.
 ///
-/// Frames are rows of the dominator tree, in which all blocks of a class below one holder are one row. Rows of both heaps are the same if
-/// they are called the same, and those above them.
+/// Frames are rows of the dominator tree, in which all blocks of a class below one holder are one row. Rows of the two heaps
+/// match if they and all rows above them have the same names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct HeapDiffFlameQuestion {
@@ -337,11 +337,11 @@ fn two_or_more(
     }
 }
 
-/// What came between the first snapshot and the second, and is still there in the third.
+/// Blocks that appeared between the first snapshot and the second, and still exist in the third.
 ///
-/// Take one before a piece of work, one after it, and one after the same work again: what the first round left behind is told by
-/// class, with the root that holds it and the place that allocated it. Of more than three, the first, the middle and the last are
-/// compared.
+/// Take one snapshot before a piece of work, one after it, and one after the same work again: what the first round left behind is
+/// listed by class, with the root that holds it and the place that allocated it. Of more than three, the first, the middle and
+/// the last are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct LeaksQuestion {
@@ -352,13 +352,13 @@ pub struct LeaksQuestion {
     pub rows: Rows,
 }
 
-/// What stayed.
+/// Blocks that appeared and stayed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LeaksAnswer {
-    /// With the rows that were asked for.
+    /// The result, with the requested rows.
     #[serde(flatten)]
     pub leaks: Leaks,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
     /// The names of the three snapshots that were compared.
     pub compared: [String; 3],
@@ -372,7 +372,7 @@ impl Question for LeaksQuestion {
     fn ask(&self, evidence: &dyn Evidence) -> Result<Answer<LeaksAnswer>, QuestionError> {
         let files = in_order(evidence, &self.files)?;
         let (&[first, .., third], [_, _, _, ..]) = (&files[..], &files[..]) else {
-            let why = format!("it takes three snapshots: there are {}", files.len());
+            let why = format!("three snapshots are needed, but there are {}", files.len());
             return Err(QuestionError::Wrong(why));
         };
         let second = files[files.len() / 2];
@@ -389,7 +389,7 @@ impl Question for LeaksQuestion {
         losses.push((third, heap.losses().clone().into()));
         let mut leaks = hunt.finish(&heap).map_err(|why| {
             QuestionError::Wrong(format!(
-                "blocks cannot be compared: {why}; take three snapshots anew"
+                "blocks cannot be matched: {why}; take three new snapshots"
             ))
         })?;
         let row_count = evidence.cut(&self.rows, &mut leaks.rows, |row| row.class.clone());

@@ -12,7 +12,7 @@ use super::super::{
 use super::{NO_TABLE, answer};
 use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
 
-/// Equal structures (strings, lists, trees): what would be saved if each were there once.
+/// Structures that exist more than once (strings, lists, trees), and what sharing them would save.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct DuplicatesQuestion {
@@ -29,15 +29,15 @@ impl Default for DuplicatesQuestion {
     }
 }
 
-/// What is there more than once.
+/// Structures that exist more than once.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DuplicatesAnswer {
-    /// All of it, with the rows that were asked for.
+    /// The result, with the requested rows.
     #[serde(flatten)]
     pub duplicates: Duplicates,
-    /// How many classes there are.
+    /// Number of classes.
     pub class_count: usize,
-    /// How many sites there are.
+    /// Number of sites.
     pub site_count: usize,
 }
 
@@ -62,9 +62,9 @@ impl Question for DuplicatesQuestion {
 
 /// Lists, arrays, hash tables, maps, sets, queues, stacks, buffers, lazy values and sequences: how many, how large, how full.
 ///
-/// Bytes are those of the collections themselves, without what they hold. `overhead` is in words for each element, beside
-/// the element (key and value) itself; `fill` the part of buckets that is used, or of lazy values that was forced. Elements
-/// of buffers are words of their bytes. Empty lists, maps and sets are no blocks, and cannot be counted.
+/// Bytes are those of the collections themselves, without their contents. `overhead` is in words per element, besides the
+/// element (key and value) itself; `fill` is the share of buckets in use, or of lazy values that were forced. Elements of
+/// buffers are words of their bytes. Empty lists, maps and sets are not blocks, and cannot be counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct CollectionsQuestion {
@@ -77,43 +77,43 @@ pub struct CollectionsQuestion {
     pub rows: Rows,
 }
 
-/// What collections are sorted by, the largest first.
+/// Orders of collections, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "ORDER"))]
 pub enum CollectionsSort {
-    /// Their bytes
+    /// Size
     #[default]
     Bytes,
-    /// How many there are
+    /// Number of collections
     Count,
-    /// How many elements they have
+    /// Number of elements
     Elements,
-    /// How many elements each has on average
+    /// Average number of elements
     Mean,
-    /// How many elements the largest has
+    /// Number of elements of the largest
     Largest,
-    /// How many have no element
+    /// Number of empty ones
     Empty,
-    /// How many have one element
+    /// Number of those with one element
     Single,
     /// How full they are
     Fill,
-    /// Words for each element beside the element itself
+    /// Words per element besides the element itself
     Overhead,
-    /// Their types
+    /// Type
     Name,
 }
 
 /// Collections by type.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CollectionsAnswer {
-    /// The table, with the rows that were asked for.
+    /// The table, with the requested rows.
     #[serde(flatten)]
     pub table: Collections,
-    /// How many rows there are.
+    /// Number of rows.
     pub row_count: usize,
-    /// How well types are known.
+    /// How many types are known.
     pub coverage: Option<TypeCoverage>,
 }
 
@@ -149,20 +149,20 @@ impl Question for CollectionsQuestion {
     }
 }
 
-/// The heap in one picture: what hangs together is one, the largest sets are shown with ways from the roots. Or, with
-/// --around, the blocks near one block.
+/// The heap in one picture: the largest sets of connected blocks, with paths to them from the roots. With --around, the
+/// blocks near one block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct GraphQuestion {
     /// The heap snapshot
     pub file: FileNumber,
-    /// Draw what is around a block, block by block: 0xADDRESS, @NUMBER, or a module or value of one (Main.table, Main.3)
+    /// Draw the neighbourhood of a block, block by block: 0xADDRESS, @NUMBER, or a module or value of one (Main.table, Main.3)
     #[schemars(extend("x-value" = "BLOCK"))]
     pub around: Option<String>,
-    /// With --around: how many pointers away, whichever way they go
+    /// With --around: maximum distance in pointers, in either direction
     #[schemars(extend("x-value" = "STEPS", "x-requires" = "around"))]
     pub steps: u32,
-    /// About how many sets to show; with --around, how many blocks at most, the nearest and largest
+    /// About how many sets to show; with --around, the maximum number of blocks, the nearest and largest
     #[schemars(
         range(min = 1, max = MOST_SETS),
         extend("x-value" = "SETS", "x-short" = "n", "x-alias" = "limit")
@@ -176,13 +176,13 @@ impl Default for GraphQuestion {
     }
 }
 
-/// A heap as a picture.
+/// A picture of a heap.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum GraphAnswer {
-    /// All of it, in a few sets.
+    /// The whole heap, reduced to a few sets.
     Reduced(ReducedHeap),
-    /// What is around a block.
+    /// The neighbourhood of a block.
     Around(Around),
 }
 

@@ -37,7 +37,8 @@ impl Look<'_> {
                 return None;
             }
             let sentence = format!(
-                "{} are held only by {}; {}. They go when the function returns, or keeps them no longer",
+                "{} are held only by {}; {}. They are freed when the function returns or drops \
+                 them",
                 self.size(words),
                 self.heap.describe(thread),
                 self.largest_frame(thread, words),
@@ -57,7 +58,7 @@ impl Look<'_> {
                 let frame = self.heap.describe(frame);
                 format!("{} of it by {frame}", show_bytes(words.saturating_mul(WORD) as f64))
             }
-            _ => "no function alone: several frames share it".to_owned(),
+            _ => "several frames share it".to_owned(),
         }
     }
 

@@ -25,26 +25,26 @@ const WORTH_WORDS: u64 = 2_048;
 /// The most findings of one kind; the rest is not counted anywhere.
 const OF_A_KIND: usize = 3;
 
-/// Something that is likely wrong.
+/// A finding: something that is likely wrong.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Suspect {
-    /// What kind of finding it is.
+    /// The kind of finding.
     pub kind: SuspectKind,
-    /// How sure it is.
+    /// How certain it is.
     pub severity: Severity,
     /// What was found, with its numbers.
     pub sentence: String,
-    /// Bytes that it is about.
+    /// The bytes concerned.
     pub bytes: u64,
-    /// The part of the heap that is.
+    /// Their share of the heap.
     pub share: f64,
-    /// A verb of `bactrian heap` that tells more, and of what.
+    /// The verb of `bactrian heap` that shows more, and its argument.
     pub next: (&'static str, String),
-    /// Where most of it was made, if that was sampled.
+    /// Where most of it was allocated, if it was sampled.
     pub made_at: Option<String>,
-    /// How the nearest root leads to it, of one block.
+    /// For one block: the path from the nearest root.
     pub held_by: Option<String>,
-    /// Its bytes in each snapshot, of what grows.
+    /// For growth: the size in each snapshot, in bytes.
     pub series: Vec<u64>,
 }
 
@@ -56,37 +56,37 @@ pub enum SuspectKind {
     FinaliserCycle,
     /// A class that grows from snapshot to snapshot.
     Growth,
-    /// One block or root that holds much.
+    /// One block or root that retains a lot.
     Owner,
     /// A hash table whose buckets are almost all empty.
     EmptyTable,
-    /// Another large block with almost nothing in it.
+    /// Another large block that is almost empty.
     EmptyContainer,
-    /// A stack that alone holds much.
+    /// A stack that alone retains a lot.
     Stack,
-    /// Suspended continuations that alone hold much.
+    /// Suspended continuations that alone retain a lot.
     Continuation,
-    /// Many ephemerons, or many that are dead.
+    /// Many ephemerons, or many dead ones.
     Ephemerons,
-    /// Memory outside the heap that small blocks hold.
+    /// Memory outside the heap held by small blocks.
     External,
-    /// A long chain of blocks, as a list is.
+    /// A long chain of blocks, such as a list.
     Chain,
-    /// The same contents again and again.
+    /// The same contents in many blocks.
     Copies,
     /// Parameters of the collector that do not fit what it counts.
     GcParameters,
 }
 
-/// How sure a finding is.
+/// How certain a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// It is a fault, whatever the program is for.
+    /// A bug, whatever the program does.
     Certain,
-    /// It is one in most programs.
+    /// A bug in most programs.
     Likely,
-    /// It may be as it should.
+    /// May be intended.
     Possible,
 }
 
@@ -201,7 +201,7 @@ impl Look<'_> {
             let (first, last) = ends.map_or((0, 0), |(first, last)| (*first, *last));
             let rate = row.rate.filter(|rate| *rate > 0.0).map_or(String::new(), |rate| {
                 let doubles = show_nanos(last as f64 / rate * 1e9);
-                format!(", some {} in a second: it doubles in {doubles}", show_bytes(rate))
+                format!(", about {} per second: it doubles in {doubles}", show_bytes(rate))
             });
             let made_at = self.class_made_at(&row.class);
             let place = made_at.as_ref().map_or(String::new(), |at| made_there(at));

@@ -97,7 +97,7 @@ impl Look<'_> {
             (count, Some(name)) => format!("{} closures {name}", show_count(count as f64)),
         };
         let share = 100.0 * words as f64 / (all as f64).max(1.0);
-        Some(format!("{share:.0} % of it is what {closures} captured"))
+        Some(format!("{share:.0} % of it was captured by {closures}"))
     }
 
     /// Whether it is old and still growing; `words` is its size.
@@ -112,7 +112,7 @@ impl Look<'_> {
         let rate = age.growth(words.saturating_mul(WORD) as f64)?;
         let since = show_time(age.oldest.0);
         Some(format!(
-            "It is old and still grows: for {since}, by some {} a second",
+            "It is old and still grows: for {since}, by about {} per second",
             show_bytes(rate)
         ))
     }

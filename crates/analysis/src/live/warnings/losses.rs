@@ -24,7 +24,8 @@ pub fn lost_events(database: &Database, at: u64) -> Vec<Warning> {
         "{} of the runtime were lost in the last minute: pauses and counts are too low",
         show_number(lost, "event")
     );
-    let advice = "The ring of the runtime was overwritten before it was read. Give it more room: \
+    let advice = "The ring buffer of runtime events was overwritten before it was read. Make it \
+        larger: \
                   OCAMLRUNPARAM=e=20 (words per domain, as a power of two).";
     vec![Warning {
         name: "lost events",
@@ -47,6 +48,7 @@ pub fn dropped_moments(database: &Database, at: u64) -> Vec<Warning> {
         show_number(dropped.ticks, "moment"),
         show_number(dropped.lines, "line")
     );
-    let advice = "The way from the program to here is too slow for what it says. Observe less, or less often (r).";
+    let advice = "The connection is too slow for the data that the program sends. Observe less, \
+        or less often (r).";
     vec![Warning { name: "dropped moments", subject: String::new(), since: at, sentence, advice }]
 }

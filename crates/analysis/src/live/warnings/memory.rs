@@ -35,8 +35,9 @@ pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
         show(Unit::Bytes, grows.level),
         show_span(doubles),
     );
-    let advice = "Something is kept that is not needed any more. The view of sites shows which places of \
-                  allocation hold more and more; two snapshots (h) and `bactrian heap diff` show by whom.";
+    let advice = "Something is kept that is no longer needed. The view of sites shows the \
+        allocation sites that grow; two snapshots (h) and `bactrian heap diff` show what holds \
+        the memory.";
     vec![Warning {
         name: "rising live size",
         subject: names::LIVE.to_owned(),
@@ -113,8 +114,9 @@ pub fn memory_outside_the_heap(database: &Database, at: u64) -> Vec<Warning> {
         show(Unit::Bytes, rss),
         show(Unit::Bytes, heap),
     );
-    let advice = "Bigarrays, C libraries, stacks of threads, or a heap that was larger once and was not given \
-                  back. Gc.compact gives back what is free; what remains is outside OCaml.";
+    let advice = "Bigarrays, C libraries, stacks of threads, or a heap that was larger before \
+        and was not returned to the system. Gc.compact returns what is free; what remains is \
+        outside OCaml.";
     vec![Warning {
         name: "memory outside the heap",
         subject: names::RSS.to_owned(),

@@ -64,7 +64,8 @@ pub fn growing_tag(database: &Database, series: &Series, at: u64) -> Option<Warn
     let (since, how) = grown(database, series, at, LEAST_TAGGED, count)?;
     let subject = series.declaration.name.clone();
     let sentence = format!("tag {subject} only grows: {how}");
-    let advice = "Something holds these values. A snapshot (h) and `bactrian heap path` show what.";
+    let advice = "Something holds these values. A snapshot (h) and `bactrian heap paths` show \
+        what.";
     Some(Warning { name: "growing tag", subject, since, sentence, advice })
 }
 
@@ -107,8 +108,8 @@ pub fn failing(_: &Database, series: &Series, at: u64) -> Option<Warning> {
     else {
         return None;
     };
-    let advice = "It raised an exception when it was asked; the program is not disturbed by it. It is asked again \
-                  and may come back.";
+    let advice = "It raised an exception when it was evaluated, which does not affect the \
+        program. It is evaluated again and may recover.";
     let sentence = format!("observer {subject} fails: {reason}");
     Some(Warning { name: "failing observer", subject, since, sentence, advice })
 }

@@ -43,9 +43,9 @@ pub fn long_pauses(database: &Database, at: u64) -> Vec<Warning> {
         pauses.count(),
         show_span(at - since),
     );
-    let advice = "Large minor heaps that survive, or slices of the major collector that have much to do. Look at \
-                  the promotion rate in the view of the GC; a smaller space_overhead spreads the work, less \
-                  promotion makes less of it.";
+    let advice = "Minor heaps with many survivors, or long slices of the major collector. Look \
+        at the promotion rate in the view of the GC; a smaller space_overhead spreads the work, \
+        less promotion reduces it.";
     vec![Warning {
         name: "long pauses",
         subject: names::PAUSES.to_owned(),
@@ -66,8 +66,9 @@ pub fn time_in_the_collector(database: &Database, at: u64) -> Vec<Warning> {
         show_share(share),
         show_span(at - since),
     );
-    let advice = "The program allocates much, or the collector is told to save memory. The view of sites shows \
-                  where it allocates; a larger minor heap and a larger space_overhead buy time for memory.";
+    let advice = "The program allocates a lot, or the collector is set to save memory. The view \
+        of sites shows where it allocates; a larger minor heap and a larger space_overhead trade \
+        memory for time.";
     vec![Warning {
         name: "time in the collector",
         subject: names::PAUSES.to_owned(),
