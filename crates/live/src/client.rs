@@ -111,7 +111,7 @@ impl Client {
             Some(stream) => stream.write_all(&bytes).map(|()| self.requests),
             None => Err(io::Error::new(
                 io::ErrorKind::NotConnected,
-                "the program does not listen to wishes",
+                "the program does not accept requests",
             )),
         }
     }
@@ -256,9 +256,11 @@ impl Connection {
                 self.tell(Incoming::Connected(Protocol::Own))?;
                 Ok(Ok(Language::Own))
             }
-            Ok(Reply::Welcome(version)) => {
-                Ok(Err(format!("the program speaks version {version}, this is {}", wire::VERSION)))
-            }
+            Ok(Reply::Welcome(version)) => Ok(Err(format!(
+                "the program uses protocol version {version}, this Bactrian uses \
+                    {}",
+                wire::VERSION
+            ))),
             Ok(Reply::Refused(reason)) => Ok(Err(format!("the program says: {reason}"))),
             Ok(Reply::Elsewhere { socket, .. }) => Ok(Err(format!("the program is at {socket}"))),
             Err(_) if ocamlviz::take(frame).is_ok() => {
@@ -301,7 +303,7 @@ impl Connection {
 }
 
 fn not_understood(malformed: &wire::Malformed) -> String {
-    format!("what is there speaks neither Bactrian's protocol nor that of Ocamlviz: {malformed}")
+    format!("the peer uses neither Bactrian's protocol nor that of Ocamlviz: {malformed}")
 }
 
 /// Which program is expected at an address.

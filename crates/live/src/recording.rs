@@ -30,7 +30,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io(error) => write!(f, "{error}"),
-            Error::NotARecording => f.write_str("not a recording of live numbers"),
+            Error::NotARecording => f.write_str("not a recording"),
             Error::Malformed(malformed) => write!(f, "the recording is damaged: {malformed}"),
         }
     }

@@ -107,8 +107,8 @@ fn requests_reach_the_program() {
 fn refusing_or_malformed_program_is_not_retried() {
     let said: [(&[u8], &str); 3] = [
         (&refusal(), "wrong token"),
-        (b"\x05\0\0\0HELLO there", "speaks neither"),
-        (b"\xFF\xFF\xFF\xFF", "speaks neither"),
+        (b"\x05\0\0\0HELLO there", "uses neither"),
+        (b"\xFF\xFF\xFF\xFF", "uses neither"),
     ];
     for (bytes, expected) in said {
         let folder = tempfile::tempdir().expect("a folder");

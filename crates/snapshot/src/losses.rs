@@ -72,7 +72,11 @@ impl Losses {
             |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         let mut sentences = Vec::new();
         if self.is_cut {
-            sentences.push("the file has no end: it was cut, or its end is damaged".to_owned());
+            sentences.push(
+                "the file has no end: it was truncated, or its end is \
+                damaged"
+                    .to_owned(),
+            );
         }
         if self.groups > 0 || self.blocks > 0 {
             let blocks = number(self.blocks, "block");
@@ -93,7 +97,7 @@ impl Losses {
         }
         if self.bytes_unread > 0 {
             let bytes = number(self.bytes_unread, "byte");
-            sentences.push(format!("{bytes} at the end could not be made out"));
+            sentences.push(format!("{bytes} at the end could not be read"));
         }
         if sentences.is_empty()
             && let Some(first) = self.incidents.first()

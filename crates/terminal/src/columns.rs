@@ -100,7 +100,7 @@ impl Columns {
         let head = format!("{wanted}: {running} running, {} ended", programs.len() - running);
         put(buffer, area, 0, &Line::styled(look.text(&head), look.heading()));
         if programs.is_empty() {
-            let text = "  None runs now; one that starts is shown as soon as it is there.";
+            let text = "  None is running; programs are shown as soon as they start.";
             put(buffer, area, 2, &Line::styled(text, look.faint()));
         }
         // The columns that fit beside the row titles and the sum.
@@ -168,8 +168,8 @@ impl Columns {
         self.draw_warnings(look, area, below, buffer);
         let hidden = programs.len().saturating_sub(room);
         let keys = match hidden {
-            0 => "q quit  <- -> choose  Enter look at one".to_owned(),
-            _ => format!("q quit  <- -> choose, {hidden} more  Enter look at one"),
+            0 => "q quit  <- -> choose  Enter open".to_owned(),
+            _ => format!("q quit  <- -> choose, {hidden} more  Enter open"),
         };
         put(buffer, area, area.height.saturating_sub(1), &Line::styled(keys, look.faint()));
     }

@@ -206,7 +206,7 @@ impl Session {
     pub fn wish(&mut self, action: Action) -> Result<(), String> {
         match &mut self.wish {
             Some(wish) => wish(action),
-            None => Err("nobody is there to do that: the numbers are from a file".to_owned()),
+            None => Err("not possible: the data is from a file".to_owned()),
         }
     }
 

@@ -27,7 +27,7 @@ impl Terminal {
     /// If there is none, or it cannot be set up.
     pub fn take() -> io::Result<Terminal> {
         if !io::stdout().is_terminal() {
-            let reason = "the view needs a terminal; --json and --metrics do without";
+            let reason = "the view needs a terminal; --json and --metrics do not";
             return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
         }
         restore_before_panics();

@@ -204,7 +204,7 @@ impl<'a> Skim<'a> {
             self.losses.bytes_missing += (promised - end) as u64;
             self.losses.incident(at, || {
                 let (size, left) = (header.size, end - at);
-                format!("a packet of {size} bytes of which {left} are there")
+                format!("a packet of {size} bytes, of which only {left} are there")
             });
         }
         let after_gap = self.gap | self.breaks_numbering(at, header);
@@ -362,7 +362,7 @@ pub(crate) fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
         return Err(not(Header::len(header.version) + 4, reason));
     }
     if !matches!(info.word_bits, 32 | 64) {
-        let reason = format!("words of {} bits, where 32 or 64 are known", info.word_bits);
+        let reason = format!("words of {} bits instead of 32 or 64", info.word_bits);
         return Err(not(Header::len(header.version) + 12, reason));
     }
     Ok((info, end))

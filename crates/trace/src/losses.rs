@@ -161,8 +161,8 @@ impl Losses {
         say(self.clock_steps, &format!("time {shift}"), &format!("times {shift} in all"));
         say(
             self.stacks_cut_by_recorder,
-            "stack was cut by the recorder: its innermost frames are unknown",
-            "stacks were cut by the recorder: their innermost frames are unknown",
+            "stack was truncated by the recorder: its innermost frames are unknown",
+            "stacks were truncated by the recorder: their innermost frames are unknown",
         );
         out
     }

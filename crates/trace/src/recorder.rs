@@ -112,13 +112,13 @@ impl Recorder {
         );
         say(
             self.lost_ends,
-            "promotion or end of a block could not be written: it seems to live on",
-            "promotions or ends of blocks could not be written: they seem to live on",
+            "promotion or end of a block could not be written: the block seems to stay alive",
+            "promotions or ends of blocks could not be written: the blocks seem to stay alive",
         );
         say(
             self.lost_stacks,
-            "allocation is without its stack: too many had to wait for their turn",
-            "allocations are without their stacks: too many had to wait for their turn",
+            "allocation has no call stack: too many were waiting to be written",
+            "allocations have no call stacks: too many were waiting to be written",
         );
         let depth = self.depth;
         say(
@@ -128,18 +128,19 @@ impl Recorder {
         );
         say(
             self.unknown_frames,
-            "frame that the runtime named points nowhere",
-            "frames that the runtime named point nowhere",
+            "frame reported by the runtime has an unknown address",
+            "frames reported by the runtime have unknown addresses",
         );
         let state = match self.state {
             State::Ended => return out,
-            State::Running => "the recording was not ended: the program was killed, or still runs",
+            State::Running => {
+                "the recording was not finished: the program was killed, or is \
+                still running"
+            }
             State::ProgramSamples => {
-                "the program started Gc.Memprof itself, and from there on nothing is recorded"
+                "the program started Gc.Memprof itself; nothing is recorded from then on"
             }
-            State::SwitchedOff => {
-                "the recorder met something it could not cope with and switched itself off"
-            }
+            State::SwitchedOff => "the recorder switched itself off because of an unexpected error",
         };
         out.push(state.into());
         out

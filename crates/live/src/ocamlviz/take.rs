@@ -51,7 +51,7 @@ impl<'a> Body<'a> {
     }
 
     fn bytes(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
-        let short = self.malformed("a message ends before what it has to say");
+        let short = self.malformed("a message is truncated");
         let (bytes, rest) = self.rest.split_at_checked(length).ok_or(short)?;
         self.rest = rest;
         Ok(bytes)

@@ -115,7 +115,7 @@ impl<'a> Body<'a> {
     }
 
     fn bytes(&mut self, length: usize) -> Taken<&'a [u8]> {
-        let short = self.malformed("a frame ends before what it has to say");
+        let short = self.malformed("a frame is truncated");
         let (bytes, rest) = self.rest.split_at_checked(length).ok_or(short)?;
         self.rest = rest;
         Ok(bytes)
@@ -255,7 +255,7 @@ impl<'a> Body<'a> {
             let children = (0..self.length()?).map(|_| {
                 let child = self.small()?;
                 let is_node = (child as usize) < count;
-                is_node.then_some(child).ok_or_else(|| self.malformed("a child that is no node"))
+                is_node.then_some(child).ok_or_else(|| self.malformed("a child that is not a node"))
             });
             let children = children.collect::<Taken<_>>()?;
             Ok(Node { label, children })

@@ -90,7 +90,7 @@ impl Directory {
             }
         }
         if announced as usize != groups.len() {
-            return Err("there are not as many groups as are told");
+            return Err("the number of groups is not the announced one");
         }
         directory.groups = groups;
         Ok(directory)
@@ -197,7 +197,7 @@ fn is_sound(facts: &GroupFacts) -> bool {
 }
 
 fn name(code: u16) -> &'static str {
-    Kind::from_code(code).map_or("of a kind that is not known", Kind::name)
+    Kind::from_code(code).map_or("of an unknown kind", Kind::name)
 }
 
 /// The contents of the section at a place. The section must be of the kind that the place says.

@@ -234,7 +234,7 @@ impl<'a> Walk<'a> {
         };
         self.edges += 1;
         if !(0..self.announced).contains(&target) {
-            return Err(Fault("a pointer to a block that there is not"));
+            return Err(Fault("a pointer to a block that does not exist"));
         }
         let block = BlockId(target as u32);
         self.guess.learn(self.kinds_of_fields, field, block);
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
             return Err(TOO_MUCH);
         }
         if self.edges != self.group.facts().edges {
-            return Err(Fault("there are not as many pointers as were announced"));
+            return Err(Fault("the number of pointers is not the announced one"));
         }
         Ok(None)
     }

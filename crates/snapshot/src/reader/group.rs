@@ -113,7 +113,7 @@ impl<'a> Group<'a> {
             let environment = environment(cursor, block)?;
             let count = cursor.varint()?;
             if count > cursor.left() as u64 {
-                return Err(Fault("a closure has more functions than there can be"));
+                return Err(Fault("a closure has too many functions"));
             }
             let code = |_| cursor.varint().and_then(small).map(CodeId);
             let codes = (0..count).map(code).collect::<Parse<_>>()?;
@@ -220,7 +220,7 @@ impl<'a> Group<'a> {
     }
 }
 
-pub(super) const TOO_MUCH: Fault = Fault("a column has more in it than there are blocks");
+pub(super) const TOO_MUCH: Fault = Fault("a column has more entries than there are blocks");
 
 /// Reads where the environment of a closure begins.
 pub(super) fn environment(cursor: &mut Cursor<'_>, block: &Block) -> Parse<u32> {
@@ -259,7 +259,7 @@ fn equals(blocks: &[Block], column: &[u8]) -> Parse<Vec<Equal>> {
 
 fn blocks(facts: &GroupFacts, shapes: &[u8], long: &[u8], gaps: &[u8]) -> Parse<Vec<Block>> {
     if shapes.len() != facts.blocks as usize {
-        return Err(Fault("there are not as many shapes as blocks"));
+        return Err(Fault("the number of shapes is not that of blocks"));
     }
     let (mut long, mut gaps) = (Cursor::new(long), Cursor::new(gaps));
     let mut blocks = Vec::with_capacity(shapes.len());

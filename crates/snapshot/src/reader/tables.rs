@@ -82,7 +82,7 @@ pub(super) fn record<T: Record>(source: &Source, places: &[Place], kind: Kind) -
     };
     let mut cursor = Cursor::new(&contents);
     let table = T::get(&mut cursor).map_err(|fault| damaged(fault.0))?;
-    if cursor.at_end() { Ok(table) } else { Err(damaged("there is more in it than it says")) }
+    if cursor.at_end() { Ok(table) } else { Err(damaged("it is longer than it says")) }
 }
 
 /// Drops entries that refer to blocks that do not exist, so that nobody else has to check. Returns how many

@@ -37,7 +37,7 @@ impl Snapshot {
         if group_facts(&self.source, place)? == self.groups()[index] {
             return Ok(());
         }
-        let reason = format!("group {index}: the directory says something else of it");
+        let reason = format!("group {index}: the directory contradicts it");
         Err(Error::Damaged { offset: place.offset, reason })
     }
 

@@ -71,14 +71,14 @@ pub(crate) fn unpack(bytes: &[u8], raw: u64, is_compressed: bool) -> Parse<Vec<u
         return if same { Ok(bytes.to_vec()) } else { Err(Fault("its lengths disagree")) };
     }
     if raw > bytes.len() as u64 * MAX_RATIO {
-        return Err(Fault("it is said to be longer than what is stored can be"));
+        return Err(Fault("its announced length is impossible"));
     }
     let Ok(contents) = zstd::bulk::decompress(bytes, raw as usize) else {
         return Err(Fault("it cannot be decompressed"));
     };
     match contents.len() as u64 == raw {
         true => Ok(contents),
-        false => Err(Fault("it is not as long as it is said to be")),
+        false => Err(Fault("its length is not the announced one")),
     }
 }
 

@@ -53,7 +53,7 @@ impl Record for bool {
         match cursor.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Fault("something is neither true nor false")),
+            _ => Err(Fault("a truth value is neither true nor false")),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Record for String {
     fn get(cursor: &mut Cursor<'_>) -> Parse<Self> {
         let length = usize::get(cursor)?;
         let bytes = cursor.take(length)?;
-        let text = std::str::from_utf8(bytes).map_err(|_| Fault("a text is no UTF-8"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Fault("a text is not UTF-8"))?;
         Ok(text.to_owned())
     }
 }
@@ -114,7 +114,7 @@ impl<T: Record> Record for Vec<T> {
         let length = usize::get(cursor)?;
         // Every item takes at least one byte, so this bounds the effect of a wrong length.
         if length > cursor.left() {
-            return Err(Fault("a list is longer than what is there"));
+            return Err(Fault("a list is longer than the data"));
         }
         // Grown item by item: an item may take much more memory than its byte.
         let mut items = Vec::new();

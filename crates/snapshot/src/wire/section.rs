@@ -135,7 +135,7 @@ impl Header {
         let is_compressed = match cursor.u16()? {
             0 => false,
             1 => true,
-            _ => return Err(Fault("it is compressed in a way that is not known")),
+            _ => return Err(Fault("its compression is unknown")),
         };
         let header = Header {
             kind,

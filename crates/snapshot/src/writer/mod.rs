@@ -144,7 +144,7 @@ impl<W: Write> Writer<W> {
     /// The number of blocks is not the announced one, or `out` cannot be written to.
     pub fn finish(mut self) -> Result<W> {
         if self.groups.last().map_or(0, GroupFacts::end) != u64::from(self.blocks) {
-            return Err(Error::Misuse("there are not as many blocks as were announced"));
+            return Err(Error::Misuse("the number of blocks is not the announced one"));
         }
         let mut directory = Vec::new();
         self.groups.put(&mut directory);

@@ -25,7 +25,7 @@ pub fn draw(scene: &Scene<'_>, subject: &Subject, chosen: usize, area: Rect, buf
     let Some(series) = subject.place.series(scene.database) else { return };
     let declaration = &series.declaration;
     let (name, kind) = match &subject.site {
-        Some(site) => (site.clone(), "place of allocation"),
+        Some(site) => (site.clone(), "allocation site"),
         None => (full_name(series), show_kind(declaration.kind)),
     };
     let title = Line::from(vec![
@@ -48,15 +48,15 @@ pub fn draw(scene: &Scene<'_>, subject: &Subject, chosen: usize, area: Rect, buf
     put(buffer, area, 1, &Line::styled(facts, look.faint()));
     let rest = below(area, 3);
     let sentence = match value {
-        None => Some(("It has said nothing yet.".to_owned(), look.faint())),
+        None => Some(("It has no value yet.".to_owned(), look.faint())),
         Some((_, Value::Failed(reason))) => {
             Some((format!("It could not be evaluated: {reason}"), look.bad()))
         }
         Some((_, Value::Collected)) => {
-            Some(("What was observed is not alive any more.".to_owned(), look.faint()))
+            Some(("What was observed is no longer alive.".to_owned(), look.faint()))
         }
         Some((_, Value::Killed)) => {
-            Some(("The program does not observe it any more.".to_owned(), look.faint()))
+            Some(("The program no longer observes it.".to_owned(), look.faint()))
         }
         Some((_, Value::Text(text))) => Some((text.clone(), Style::new())),
         Some(_) => None,

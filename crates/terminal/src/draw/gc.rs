@@ -23,8 +23,8 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     });
     let Some((series, all)) = all else {
         let reason = match pauses.and_then(|series| series.at(at)) {
-            Some((_, Value::Failed(reason))) => format!("  Pauses are not known: {reason}"),
-            _ => "  Pauses are not known of this program.".to_owned(),
+            Some((_, Value::Failed(reason))) => format!("  Pauses are unknown: {reason}"),
+            _ => "  Pauses of this program are unknown.".to_owned(),
         };
         let lines = wrap(&reason, usize::from(area.width).saturating_sub(2), look);
         for (row, line) in (0..area.height).zip(lines) {

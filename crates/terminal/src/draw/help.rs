@@ -25,9 +25,9 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("Up, Down, k, j", "choose"),
             ("PgUp, PgDn, Home, End", "choose further away"),
-            ("/", "only what contains a text; Esc: all again"),
+            ("/", "search: show only what contains a text; Esc: all"),
             ("s, S", "sort by the next column; the other way round"),
-            ("Enter", "details; of a tree, fold or unfold"),
+            ("Enter", "details; in a tree, fold or unfold"),
             ("i", "details, in trees too"),
             ("e, E", "unfold all trees by one step, fold them"),
         ],
@@ -35,17 +35,17 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "charts",
         &[
-            ("Space", "mark a number for the chart, or no longer"),
+            ("Space", "mark or unmark a number for the chart"),
             ("c", "chart of all that is marked"),
             ("C", "nothing is marked"),
-            ("y", "in the chart: each line with a scale of its own"),
-            ("z, Z", "charts show less time, more"),
+            ("y", "in the chart: a separate scale for each line"),
+            ("z, Z", "charts show less or more time"),
         ],
     ),
     (
         "time",
         &[
-            ("p", "pause (numbers keep coming), and go on live"),
+            ("p", "pause (data keeps arriving), and go back to live"),
             ("l", "live"),
             ("P", "play on from here; again: pause"),
             ("+, -", "play faster, slower"),
@@ -62,9 +62,9 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("x", "stop the chosen observer, or resume it"),
             ("r", "change its period"),
-            ("h", "ask for a snapshot of the heap"),
-            ("a", "sample allocations, or no longer"),
-            ("m", "set a marker for all who watch"),
+            ("h", "request a heap snapshot"),
+            ("a", "start or stop sampling allocations"),
+            ("m", "set a marker that all clients see"),
         ],
     ),
 ];

@@ -41,7 +41,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
     if lines.is_empty() {
         let text = match state.search.is_empty() {
             true => "The program has written nothing to its log.".to_owned(),
-            false if state.log.is_looking(scene.database) => "Looking through the log.".to_owned(),
+            false if state.log.is_looking(scene.database) => "Searching the log.".to_owned(),
             false => format!("No line contains \"{}\".", state.search),
         };
         put(buffer, area, 1, &Line::styled(look.text(&format!("  {text}")), look.faint()));

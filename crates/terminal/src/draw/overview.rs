@@ -155,8 +155,8 @@ fn chart(scene: &Scene<'_>, area: Rect, buffer: &mut Buffer) {
         .collect();
     if there.is_empty() {
         let text = match database.program().name.is_empty() {
-            true => "Waiting for the program's numbers.",
-            false => "No numbers of the runtime have come yet.",
+            true => "Waiting for data from the program.",
+            false => "No data from the runtime has arrived yet.",
         };
         return put(buffer, area, 1, &Line::styled(format!(" {text}"), look.faint()));
     }

@@ -57,16 +57,16 @@ fn nothing(scene: &Scene<'_>) -> String {
     let said = match scene.state.tab {
         Tab::Points => "The program counts nothing: Point, Time and Counter are shown here.",
         Tab::Values => "The program shows no values: Value and Gauge are shown here.",
-        Tab::Tags => "The program marks no values: Tag is shown here.",
+        Tab::Tags => "The program tags no values: Tag is shown here.",
         Tab::Tables => "The program shows no hash tables: Hashtable is shown here.",
         Tab::Trees => "The program shows no trees: Tree is shown here.",
-        Tab::Gc => "No numbers of the runtime have come yet.",
+        Tab::Gc => "No data from the runtime has arrived yet.",
         Tab::Sites => {
             match scene.database.named_at(names::SITES, at).and_then(|series| series.at(at)) {
                 Some((_, Value::Failed(reason))) => {
-                    return format!("Allocations are not known: {reason}");
+                    return format!("Allocations are unknown: {reason}");
                 }
-                _ => "Allocations are not sampled: a asks for it.",
+                _ => "Allocations are not sampled: press a to sample.",
             }
         }
         Tab::Spans => "The program measures no distributions: Histogram and Span are shown here.",

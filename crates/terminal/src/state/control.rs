@@ -25,11 +25,11 @@ impl State {
         let (id, name) = (series.declaration.id, full_name(series));
         match series.declaration.period_ms {
             0 => {
-                self.say(format!("asked to observe {name} again"));
+                self.say(format!("requested to resume observing {name}"));
                 Effect::Wish(Action::Resume(id))
             }
             _ => {
-                self.say(format!("asked to stop observing {name}"));
+                self.say(format!("requested to stop observing {name}"));
                 Effect::Wish(Action::Stop(id))
             }
         }
@@ -65,7 +65,7 @@ impl State {
             Purpose::Search => self.search = text,
             Purpose::Period(id, name) => match text.trim().parse() {
                 Ok(period) if PERIODS.contains(&period) => {
-                    self.say(format!("asked for a value of {name} every {period} ms"));
+                    self.say(format!("requested a value of {name} every {period} ms"));
                     return Effect::Wish(Action::SetPeriod(*id, period));
                 }
                 _ => self.complain(format!(
@@ -74,13 +74,13 @@ impl State {
                     PERIODS.end()
                 )),
             },
-            Purpose::Snapshot if text.trim().is_empty() => self.say("no snapshot without a name"),
+            Purpose::Snapshot if text.trim().is_empty() => self.say("a snapshot needs a name"),
             Purpose::Snapshot => {
-                self.say(format!("asked for a snapshot, {text}"));
+                self.say(format!("requested a snapshot, {text}"));
                 return Effect::Wish(Action::Snapshot(text));
             }
             Purpose::Marker => {
-                self.say("asked for a marker");
+                self.say("requested a marker");
                 return Effect::Wish(Action::Mark(text));
             }
         }

@@ -167,7 +167,7 @@ impl State {
             },
             KeyCode::Char('C') => {
                 self.marked.clear();
-                self.say("nothing is marked any more");
+                self.say("all marks were removed");
             }
             KeyCode::Char('s') => {
                 // Trees are not sortable.
@@ -238,7 +238,7 @@ impl State {
         match self.marked.iter().position(|marked| *marked == measure) {
             Some(position) => {
                 self.marked.remove(position);
-                self.say(format!("{title} is not marked any more"));
+                self.say(format!("{title} is no longer marked"));
             }
             None => {
                 self.marked.push(measure);
@@ -287,7 +287,7 @@ impl State {
 
     fn control(&mut self, key: KeyEvent, database: &Database, status: &Status) -> Effect {
         if *status == Status::Replay {
-            self.complain("this is a recording: there is no program to ask");
+            self.complain("this is a recording: there is no program to control");
             return Effect::None;
         }
         if let Some((_, reason)) = database.ended() {
@@ -303,7 +303,7 @@ impl State {
             KeyCode::Char('a') => {
                 let wanted = !self.is_sampling(database);
                 self.sampling = Some(wanted);
-                self.say(if wanted { "asked to sample" } else { "asked to stop sampling" });
+                self.say(if wanted { "requested sampling" } else { "requested to stop sampling" });
                 Effect::Wish(Action::Sampling(wanted))
             }
             KeyCode::Char('h') => {

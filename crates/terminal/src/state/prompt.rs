@@ -54,7 +54,7 @@ impl Prompt {
             Purpose::Search => "search: ".to_owned(),
             Purpose::Period(_, name) => format!("milliseconds between values of {name}: "),
             Purpose::Snapshot => "name of the snapshot: ".to_owned(),
-            Purpose::Marker => "marker for all who watch: ".to_owned(),
+            Purpose::Marker => "marker for all clients: ".to_owned(),
         }
     }
 

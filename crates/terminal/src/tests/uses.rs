@@ -131,8 +131,8 @@ fn requests_reach_the_program_and_answers_the_user() {
     let mut user = User::of_server(80, 24);
     user.types("5x");
     assert_eq!(user.effect, Effect::Wish(Action::Stop(ObserverId(13))));
-    assert!(user.row_with("asked to stop observing requests").is_some());
-    // Typing replaces the proposed period, unless the user edits it with backspace.
+    assert!(user.row_with("requested to stop observing requests").is_some());
+    // What is written takes the place of the period that was, unless one goes back in it.
     user.types("r250<enter>");
     assert_eq!(user.effect, Effect::Wish(Action::SetPeriod(ObserverId(13), 250)));
     user.types("r<backspace><backspace>9<enter>");
@@ -269,12 +269,12 @@ fn unknown_numbers_are_explained_in_place_without_a_warning() {
         unit: Unit::Bytes,
         period_ms: 200,
     };
-    let reason = "the agent is not in it: start it under bactrian live";
+    let reason = "the agent is not loaded in it: start it under bactrian live";
     let failed = Event::Update(ObserverId(1), Value::Failed(reason.into()));
     let mut user = User::of(vec![Event::Declare(declaration), tick(1), failed], 80, 24);
     assert!(user.row_with("no warnings").is_some());
-    assert!(user.types("2").row_with("Allocations are not known: the agent is not").is_some());
-    assert!(user.types("3").row_with("Pauses are not known of this program").is_some());
+    assert!(user.types("2").row_with("Allocations are unknown: the agent is not").is_some());
+    assert!(user.types("3").row_with("Pauses of this program are unknown").is_some());
 }
 
 #[test]

@@ -18,7 +18,11 @@ impl core::fmt::Display for HeaderFault {
         match self {
             HeaderFault::Short => write!(f, "ends inside a packet header"),
             HeaderFault::Magic => write!(f, "no packet starts here"),
-            HeaderFault::Version(v) => write!(f, "format version {v}, this reads 1 to 3"),
+            HeaderFault::Version(v) => write!(
+                f,
+                "format version {v}, but only 1 to 3 are \
+                supported"
+            ),
             HeaderFault::Size(bits) => write!(f, "impossible packet size of {bits} bits"),
         }
     }

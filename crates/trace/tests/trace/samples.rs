@@ -98,7 +98,8 @@ fn sound_traces_have_no_losses() {
 /// of its losses.
 type Expected = (&'static str, [usize; 3], &'static [&'static str]);
 
-const CUT_STACKS: &str = "229 stacks were cut by the recorder: their innermost frames are unknown";
+const CUT_STACKS: &str =
+    "229 stacks were truncated by the recorder: their innermost frames are unknown";
 
 const ODD_TRACES: &[Expected] = &[
     (

@@ -34,13 +34,11 @@ impl fmt::Display for Error {
                 write!(f, "a table of types of version {version}; this reads version {VERSION}")
             }
             Error::Cut(there, should) => {
-                write!(f, "a table of types that is cut: {there} of {should} bytes are there")
+                write!(f, "a table of types that is truncated: {there} of {should} bytes are there")
             }
-            Error::Changed => {
-                f.write_str("a table of types that was damaged: its checksum is wrong")
-            }
+            Error::Changed => f.write_str("a damaged table of types: its checksum is wrong"),
             Error::Wrong(offset, what) => {
-                write!(f, "a table of types that is wrong: {what} (at byte {offset})")
+                write!(f, "an invalid table of types: {what} (at byte {offset})")
             }
         }
     }
@@ -91,7 +89,7 @@ fn get(source: &mut Source<'_>) -> Parse<Table> {
         functions: Record::get(source)?,
         failures: Record::get(source)?,
     };
-    if source.left() == 0 { Ok(table) } else { Err("there is more than a table") }
+    if source.left() == 0 { Ok(table) } else { Err("there is data after the table") }
 }
 
 /// Checks that all numbers are valid and that types consist of earlier ones.
@@ -129,15 +127,15 @@ fn there(number: usize, count: usize, otherwise: &'static str) -> Parse<()> {
 
 impl Checks<'_> {
     fn of(&self, id: TypeId) -> Parse<()> {
-        there(id.index(), self.table.types.len(), "a type that is not there")
+        there(id.index(), self.table.types.len(), "a type that does not exist")
     }
 
     fn unit(&self, id: UnitId) -> Parse<()> {
-        there(id.index(), self.table.units.len(), "a unit that is not there")
+        there(id.index(), self.table.units.len(), "a unit that does not exist")
     }
 
     fn layout(&self, id: LayoutId) -> Parse<()> {
-        there(id.index(), self.table.layouts.len(), "a layout that is not there")
+        there(id.index(), self.table.layouts.len(), "a layout that does not exist")
     }
 
     /// Checks that a declared type has one argument for each parameter.
@@ -145,7 +143,7 @@ impl Checks<'_> {
         match self.table.declarations.get(id.index()) {
             Some(declaration) if declaration.arity as usize == arguments => Ok(()),
             Some(_) => Err("a type with too few or too many arguments"),
-            None => Err("a declaration that is not there"),
+            None => Err("a declaration that does not exist"),
         }
     }
 
@@ -216,7 +214,7 @@ impl Checks<'_> {
             ModuleItem::Value(of) => self.of(*of),
             ModuleItem::Module(layout) => self.layout(*layout),
             ModuleItem::Extension(id) => {
-                there(id.index(), self.table.extensions.len(), "a constructor that is not there")
+                there(id.index(), self.table.extensions.len(), "a constructor that does not exist")
             }
             ModuleItem::Other(_) => Ok(()),
         }

@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
     /// The number of items of a list, each of which takes at least one byte.
     fn count(&mut self) -> Parse<usize> {
         let count = usize::try_from(self.varint()?).map_err(|_| SHORT)?;
-        if count <= self.left() { Ok(count) } else { Err("a list is longer than what is left") }
+        if count <= self.left() { Ok(count) } else { Err("a list is longer than the data") }
     }
 }
 
@@ -102,7 +102,7 @@ impl Record for bool {
         match u8::get(source)? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err("neither yes nor no"),
+            _ => Err("neither true nor false"),
         }
     }
 
@@ -254,7 +254,7 @@ macro_rules! choices {
                         $(($({ let $item = Record::get(source)?; $item }),*))?
                         $({ $($field: Record::get(source)?),* })?
                     ),)*
-                    _ => Err("a choice that is not known"),
+                    _ => Err("an unknown choice"),
                 }
             }
 

@@ -45,22 +45,22 @@ fn invalid_numbers_are_rejected() {
         wrong(&|table| table.declarations[1].arity = 2),
         "a type with too few or too many arguments"
     );
-    assert_eq!(wrong(&|table| table.sites[0].of = TypeId(99)), "a type that is not there");
-    assert_eq!(wrong(&|table| table.variables[0].unit = UnitId(1)), "a unit that is not there");
-    assert_eq!(wrong(&|table| table.functions[0].unit = UnitId(1)), "a unit that is not there");
+    assert_eq!(wrong(&|table| table.sites[0].of = TypeId(99)), "a type that does not exist");
+    assert_eq!(wrong(&|table| table.variables[0].unit = UnitId(1)), "a unit that does not exist");
+    assert_eq!(wrong(&|table| table.functions[0].unit = UnitId(1)), "a unit that does not exist");
     let nowhere = Some(TypeId(1_000_000));
     assert_eq!(
         wrong(&|table| table.functions[0].captured[0].of = nowhere),
-        "a type that is not there"
+        "a type that does not exist"
     );
     let nothing = ModuleItem::Extension(ExtensionId(1));
     assert_eq!(
         wrong(&|table| table.variables[0].item = nothing.clone()),
-        "a constructor that is not there"
+        "a constructor that does not exist"
     );
     assert_eq!(wrong(&|table| table.layouts[0].public = 9), "a module with too few fields");
     assert_eq!(
         wrong(&|table| table.units[0].layout = Some(LayoutId(1))),
-        "a layout that is not there"
+        "a layout that does not exist"
     );
 }
