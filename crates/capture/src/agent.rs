@@ -45,7 +45,7 @@ fn put(folder: &PrivateFolder) -> io::Result<PathBuf> {
     can_be_named(folder.path())?;
     let flags = rustix::fs::fstatvfs(folder.descriptor())?.f_flag;
     if flags.contains(StatVfsMountFlags::NOEXEC) {
-        return Err(io::Error::other("it is on a file system from which no code may be loaded"));
+        return Err(io::Error::other("it is on a file system that is mounted noexec"));
     }
     let print = Fingerprint::new().with(AGENT).number();
     let name = format!("agent-{}-{print:016x}.so", env!("CARGO_PKG_VERSION"));

@@ -58,7 +58,8 @@ pub(crate) fn in_first<T>(
     }
     let reasons = reasons.join("; ");
     let what = format!(
-        "there is no folder for it: {reasons}. Set XDG_CACHE_HOME to a folder that only this user can change, and from which code may be loaded"
+        "there is no folder for it: {reasons}. Set XDG_CACHE_HOME to a folder that only this \
+         user can change, on a file system not mounted noexec"
     );
     Err(io::Error::new(kind, what))
 }

@@ -48,7 +48,7 @@ impl fmt::Display for Error {
                 }
             }
             Error::NotExecutable(path) => {
-                write!(f, "{}: it may not be run (chmod +x makes it so)", path.display())
+                write!(f, "{}: it is not executable (chmod +x changes that)", path.display())
             }
             Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }

@@ -37,12 +37,12 @@ pub fn may_copy(trial: &Path) -> Result<u32, String> {
     }
     let mut command = Command::new(trial);
     command.arg(TRIAL).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let status = command.status().map_err(|error| format!("cannot try it out: {error}"))?;
+    let status = command.status().map_err(|error| format!("cannot test it: {error}"))?;
     match status.signal() {
-        Some(signal) => Err(format!(
-            "a filter of system calls (seccomp) kills programs that copy themselves (signal {signal})"
-        )),
-        // What is refused without a signal is reported when it happens.
+        Some(signal) => {
+            Err(format!("a seccomp filter kills programs that copy themselves (signal {signal})"))
+        }
+        // What is refused and not punished is told when it comes to that.
         None => Ok(filters.unwrap_or(0)),
     }
 }

@@ -129,7 +129,7 @@ impl Caller {
 
     /// Moves the reports out of the buffer.
     fn drain(&mut self, reports: &mut Vec<Slot>) -> io::Result<()> {
-        let bad = || io::Error::other("its memory is not as expected");
+        let bad = || io::Error::other("its memory has an unexpected layout");
         let next = self.memory.word(self.cell()).ok_or_else(bad)?;
         let length = next.wrapping_sub(self.buffer());
         if length > BUFFER || length % REPORT != 0 {
@@ -155,7 +155,7 @@ impl Caller {
         loop {
             match sys::seen(self.tid, true)? {
                 Some(Seen::Stopped { event: libc::PTRACE_EVENT_STOP, .. }) if asked => {
-                    return Err(io::Error::other("it does not come to an end"));
+                    return Err(io::Error::other("it does not end"));
                 }
                 Some(Seen::Stopped { signal, event }) => return Ok((signal, event)),
                 Some(Seen::Ended) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),

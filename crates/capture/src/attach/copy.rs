@@ -140,7 +140,7 @@ fn child(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
     match (outcome.result, outcome.child) {
         (error @ ..0, _) => Ok(Err(error)),
         (number, Some(tid)) => Ok(Ok(Copy { tid, from: From::Program(number.cast_unsigned()) })),
-        (_, None) => Err(io::Error::other("its copy is not to be found")),
+        (_, None) => Err(io::Error::other("its copy cannot be found")),
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a> Implant<'a> {
         let mut implant = Implant { file, bytes, parts, control: 0, told: 0 };
         implant.control = implant.own(control::SYMBOL).ok_or("the agent has no control")?;
         implant.told =
-            implant.own("bactrian_told").ok_or("the agent cannot be told of a program")?;
+            implant.own("bactrian_told").ok_or("the agent cannot be adapted to the program")?;
         Ok(implant)
     }
 
@@ -85,7 +85,7 @@ impl<'a> Implant<'a> {
         find: impl Fn(&str) -> Option<u64>,
     ) -> Result<Vec<u8>, String> {
         let mut image = vec![0; usize::try_from(self.length()).map_err(|error| error.to_string())?];
-        let outside = "a part of the agent is outside of it";
+        let outside = "a part of the agent is outside its image";
         for part in &self.parts {
             let bytes = self.bytes.get(part.file.clone()).ok_or(outside)?;
             let place = image.get_mut(part.address as usize..).ok_or(outside)?;

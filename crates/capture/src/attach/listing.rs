@@ -93,7 +93,7 @@ fn join(caller: &mut Caller, target: &Target, domain: u64) -> io::Result<()> {
 /// one of the first domain, as the runtime does with new threads. That takes no lock, which another thread
 /// may have held.
 fn the_domain(caller: &mut Caller, target: &Target, offset: i64) -> io::Result<u64> {
-    let missing = || io::Error::other("the domain is not to be found");
+    let missing = || io::Error::other("the domain cannot be found");
     let join = target.global("caml_init_domain_self").ok_or_else(missing)?;
     caller.call(join, &[0])?;
     let at = caller.thread_pointer().wrapping_add_signed(offset);

@@ -148,8 +148,8 @@ pub fn freeze(pid: u32, options: Options) -> Result<Frozen, Refusal> {
         .map_err(|error| Refusal::failed("starting a thread", &error))?;
     let tracer = Tracer { finish, thread };
     let frozen = told.recv().unwrap_or_else(|_| {
-        let reason = "tracing ended by a fault of Bactrian";
-        Err(Refusal::new(Cause::Failed, reason, "Please report it"))
+        let reason = "tracing ended because of a bug in Bactrian";
+        Err(Refusal::new(Cause::Failed, reason, "Please report this bug"))
     });
     match frozen {
         Ok(mut frozen) => {

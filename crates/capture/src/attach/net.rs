@@ -79,7 +79,7 @@ impl Net {
         let at = below.map_or(0, |below| below & !63);
         let reap = at.saturating_sub(5 * FRAME);
         if saved.rsp.saturating_sub(reap) > ROOM {
-            return Err(io::Error::other("its registers take more room than expected"));
+            return Err(io::Error::other("its registers take more space than expected"));
         }
         let resumed = resumed(&saved, memory);
         let is_exact = resumed.rip == saved.rip && resumed.rax == saved.rax;

@@ -10,7 +10,7 @@ impl Places {
     /// Finds them in a known program.
     pub(super) fn of(target: &Target) -> Result<Places, Refusal> {
         let unknown = |what: &str| {
-            let reason = format!("its OCaml runtime has no name {what}");
+            let reason = format!("its OCaml runtime has no symbol {what}");
             Refusal::new(Cause::Unknown, reason, "Do not strip it")
         };
         let bytes = |word: usize| 8 * word as u64;

@@ -36,7 +36,7 @@ pub fn find_earlier(memory: &ProcessMemory, implant: &Implant<'_>) -> Result<Opt
         let start = region.range.start;
         if memory.word(start) == Some(MAGIC) {
             if memory.word(start + 8) != Some(implant.number()) {
-                let reason = "another version of Bactrian has recorded it before";
+                let reason = "another version of Bactrian recorded it before";
                 return Err(Refusal::new(Cause::Unknown, reason, "Use that version"));
             }
             return Ok(Some(start + PAGE));
@@ -85,7 +85,7 @@ impl<'a> Made<'a> {
         if let Some(told) = &self.told {
             let place = self.implant.told as usize..self.implant.told as usize + 8;
             let at = base + image.len() as u64;
-            let outside = || Refusal::late("a part of the agent is outside of it");
+            let outside = || Refusal::late("a part of the agent is outside its image");
             image.get_mut(place).ok_or_else(outside)?.copy_from_slice(&at.to_le_bytes());
             image.extend(told.placed_at(at));
         }
@@ -143,7 +143,7 @@ fn system_call(
     number: i64,
     arguments: [u64; 6],
 ) -> Result<u64, Refusal> {
-    let failed = |error: io::Error| Refusal::failed("having it map memory", &error);
+    let failed = |error: io::Error| Refusal::failed("making it map memory", &error);
     let until = Instant::now() + PATIENCE;
     loop {
         let memory = ProcessMemory::open(tracee.pid).map_err(failed)?;
@@ -164,7 +164,7 @@ fn system_call(
             };
         }
         if Instant::now() > until {
-            return Err(Refusal::late("none of its threads has room on its stack"));
+            return Err(Refusal::late("none of its threads has enough stack space"));
         }
         // They are in signal handlers that run on small alternate stacks.
         tracee.resume(true)?;

@@ -105,13 +105,13 @@ impl LateRecording {
         let runtime = RuntimePlaces::of(&target, settings.page.is_some())?;
         is_possible(pid, &memory)?;
         let gadgets = Gadgets::find(&memory).ok_or_else(|| {
-            let reason = "it has no instruction by which it could be made to map memory";
+            let reason = "it contains no system call instruction that could make it map memory";
             Refusal::new(Cause::Unknown, reason, WITHOUT_TRACING)
         })?;
         let trace =
             settings.trace.as_deref().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
         let keeper = Keeper::of_running(trace, Owner::of_process(pid))
-            .map_err(|error| Refusal::failed("making room for its events", &error))?;
+            .map_err(|error| Refusal::failed("creating shared memory for its events", &error))?;
         let settings = Settings {
             keeper: Some(keeper.folder().as_os_str().as_bytes().to_vec()),
             ..settings.clone()
@@ -288,7 +288,7 @@ impl RuntimePlaces {
             return Err(Refusal::new(Cause::Unknown, reason, way_out));
         }
         let find = |name: &str| {
-            let missing = || unknown(format!("its OCaml runtime has no name {name}"));
+            let missing = || unknown(format!("its OCaml runtime has no symbol {name}"));
             target.global(name).ok_or_else(missing)
         };
         let (poll, state) = match target.runtime.polling {
@@ -298,7 +298,7 @@ impl RuntimePlaces {
             Polling::ToHighest { .. } => {
                 let offset = thread_offset(target);
                 let offset = offset.ok_or_else(|| {
-                    unknown("its OCaml runtime has no name caml_state".to_owned())
+                    unknown("its OCaml runtime has no symbol caml_state".to_owned())
                 })?;
                 ("caml_domain_external_interrupt_hook", StatePlace::PerThread(offset))
             }
@@ -415,7 +415,8 @@ fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
         |pid: &str| fs::metadata(format!("/proc/{pid}/root/.")).map(|it| (it.dev(), it.ino())).ok();
     let number = pid.to_string();
     if namespace(&number) != namespace("self") || root(&number) != root("self") {
-        let reason = "it sees other files than we do: it runs in a container, or has another root";
+        let reason = "it sees different files: it runs in a container, or has another root \
+            directory";
         return Err(Refusal::new(
             Cause::Forbidden,
             reason,
@@ -428,7 +429,7 @@ fn is_possible(pid: u32, memory: &ProcessMemory) -> Result<(), Refusal> {
         name.starts_with("agent-") && name.ends_with(".so")
     };
     if memory.regions().iter().any(|region| region.file.as_ref().is_some_and(is_agent)) {
-        let reason = "it was started under `bactrian record`, and has an agent";
+        let reason = "it was started under `bactrian record`, so the agent is already loaded";
         return Err(Refusal::new(Cause::Unknown, reason, ""));
     }
     Ok(())
@@ -442,7 +443,7 @@ fn is_free(tracee: &Tracee, control: u64) -> Result<(), Refusal> {
     let is_there = fs::exists(format!("/proc/{recorder}")).unwrap_or(false);
     match word(offset_of!(Control, asked)) != 0 && is_seen && is_there {
         true => {
-            let reason = format!("it is being recorded already, by process {recorder}");
+            let reason = format!("process {recorder} is already recording it");
             Err(Refusal::new(Cause::Busy, reason, "Wait for the end of that recording"))
         }
         false => Ok(()),

@@ -35,7 +35,7 @@ pub struct Refusal {
 
 /// Advice for every refusal: a way that needs no tracing.
 const START_UNDER_RECORD: &str =
-    "start the program under `bactrian record --snapshots signal`, which needs no tracing";
+    "start the program under `bactrian record --snapshots signal`, which needs no ptrace";
 
 /// Advice if a process cannot be recorded while it runs.
 pub(super) const WITHOUT_TRACING: &str = "Start the program under `bactrian record`";
@@ -62,7 +62,7 @@ impl Refusal {
     /// There is no such process, or it is a zombie.
     pub(super) fn missing(pid: u32) -> Refusal {
         let reason = match is_zombie(pid) {
-            true => format!("process {pid} has ended (its parent has not asked for it yet)"),
+            true => format!("process {pid} has ended (its parent has not reaped it yet)"),
             false => format!("there is no process {pid}"),
         };
         Refusal::new(Cause::Gone, reason, "")
@@ -113,10 +113,10 @@ fn forbidden(pid: u32) -> Refusal {
     let (reason, way_out) = match Process::look(pid).map(|process| process.tracing) {
         Ok(Tracing::No { reason, way_out }) => (reason, way_out),
         Ok(Tracing::Yes) => (
-            "the kernel refuses it though nothing known stands against it: the process may guard its memory \
-             (PR_SET_DUMPABLE), be outside of this container, or a security module forbids it"
+            "the kernel refuses it for an unknown reason: the process may protect its memory \
+             (PR_SET_DUMPABLE) or be outside this container, or a security module may forbid it"
                 .to_owned(),
-            "Run as root, outside of the container".to_owned(),
+            "Run as root, outside the container".to_owned(),
         ),
         Err(refusal) => (refusal.reason, refusal.way_out),
     };

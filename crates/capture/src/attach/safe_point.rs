@@ -146,7 +146,7 @@ fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), 
     let tid = tracee.any_stopped()?;
     let write = |address, word| {
         sys::write_word(tid, address, word)
-            .map_err(|error| Refusal::failed("asking it to collect", &error))
+            .map_err(|error| Refusal::failed("requesting a collection", &error))
     };
     for state in standing.domains() {
         let limit = match places.offsets.young_alloc_end {
@@ -169,10 +169,11 @@ fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), 
 fn too_busy(places: &Places) -> Refusal {
     let reason = match places.state {
         State::Global(_) => {
-            "it came to no place where its heap is whole: it runs a loop that allocates nothing, or C code"
+            "it reached no safe point: it runs a loop that does not allocate, or C code"
         }
         State::PerThread(_) => {
-            "its domains came to no place where the heap is whole: one runs C code that does not let others collect"
+            "its domains reached no safe point: one of them runs C code without releasing its \
+             domain lock"
         }
     };
     let way_out = "Try again, or wait longer (--wait)";

@@ -161,8 +161,8 @@ impl Tracee {
         while self.running().next().is_some() {
             self.look(true)?;
             if Instant::now() > until {
-                let reason = "one of its threads does not stop: it waits in the kernel for a disk, or for a \
-                              child that has not yet started its program";
+                let reason = "one of its threads does not stop: it waits in the kernel for a \
+                    disk, or for a vfork child that has not called exec yet";
                 return Err(Refusal::new(Cause::Busy, reason, "Try again later"));
             }
         }
@@ -186,7 +186,7 @@ impl Tracee {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
                     *thread = Thread::RUNNING
                 }
-                Err(error) => return Err(Refusal::failed("letting it go on", &error)),
+                Err(error) => return Err(Refusal::failed("resuming it", &error)),
             }
         }
         if self.at_breaks() == 0 {
@@ -388,7 +388,7 @@ impl Tracee {
                 self.threads.insert(tid, Thread::RUNNING);
                 sys::detach(tid, 0)?;
                 self.threads.clear();
-                Err(io::Error::other("it began another program"))
+                Err(io::Error::other("it executed another program"))
             }
             _ => sys::resume(tid, ResumeMode::Freely, 0),
         }

@@ -110,11 +110,11 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
     let places = Places::of(&target)?;
     let gadgets = if options.copy {
         may_inject(&pid.to_string()).and_then(|()| {
-            let missing = || "it has no instruction by which it could be copied".to_owned();
+            let missing = || "it contains no system call instruction that could copy it".to_owned();
             Gadgets::find(&memory).ok_or_else(missing)
         })
     } else {
-        Err("no copy was asked for".to_owned())
+        Err("no copy was requested".to_owned())
     };
     let vectors = Vectors::of_this_processor();
     let is_first = is_first(pid);
@@ -169,8 +169,8 @@ impl Stopped {
     fn copy(&mut self) -> Result<(Copy, Gadgets), String> {
         let gadgets = self.gadgets.clone()?;
         let means = Means { gadgets, vectors: &self.vectors };
-        let tid = self.thread.ok_or("none of its threads has room on its stack")?;
-        // Each thread has its own seccomp filters, and may have got one since we looked: now it is stopped.
+        let tid = self.thread.ok_or("none of its threads has enough stack space")?;
+        // Each thread has its own filters, and may have got one since: now it stands still.
         may_inject(&format!("{}/task/{tid}", self.tracee.pid))?;
         let copy = Copy::make(tid, &self.tracee.memory, means, self.is_first)?;
         Ok((copy, gadgets))
@@ -186,7 +186,7 @@ impl Stopped {
         asked: Arc<AtomicUsize>,
     ) -> Result<Frozen, Refusal> {
         let Stopped { target, places, mut domains, thread_is_gone, mut gaps, .. } = self;
-        let failed = |error: io::Error| Refusal::failed("looking at its copy", &error);
+        let failed = |error: io::Error| Refusal::failed("examining its copy", &error);
         inject::next_stop(copy).map_err(failed)?;
         // Only the copy is to be killed when we die.
         sys::set_options(copy, libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD)
@@ -259,14 +259,13 @@ pub(super) fn may_inject(pid: &str) -> Result<(), String> {
     };
     let features = status_field(pid, "x86_Thread_features").unwrap_or_default();
     if features.split_whitespace().any(|feature| feature == "shstk") {
-        return Err("its stack is shadowed, which forbids what it would be copied by".to_owned());
+        return Err("it uses a shadow stack, which forbids the call that would copy it".to_owned());
     }
     let (theirs, ours) = (filters(pid), filters("self"));
     match theirs {
         (0, _) => Ok(()),
         _ if theirs == ours => Ok(()),
-        _ => Err("its system calls are filtered (seccomp), and the filter might end it for the \
-                  one by which it would be copied"
+        _ => Err("it has a seccomp filter, which might kill it for the call that would copy it"
             .to_owned()),
     }
 }

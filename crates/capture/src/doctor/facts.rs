@@ -161,12 +161,16 @@ impl Facts {
         let shown = fs::read_link(&link).map_err(|error| {
             let (reason, way_out) = match error.kind() {
                 std::io::ErrorKind::PermissionDenied => {
-                    let reason = format!("what process {pid} runs may not be seen by this user");
-                    (reason, "Ask as the user it runs as, or as root")
+                    let reason = format!("this user may not see what process {pid} runs");
+                    (reason, "Run this as the user of the process, or as root")
                 }
-                std::io::ErrorKind::NotFound => {
-                    (format!("process {pid} runs no program: it is the kernel's, or has ended"), "")
-                }
+                std::io::ErrorKind::NotFound => (
+                    format!(
+                        "process {pid} runs no program: it is a kernel thread, or has \
+                        ended"
+                    ),
+                    "",
+                ),
                 _ => (format!("process {pid}: {error}"), ""),
             };
             Refusal::new(Cause::Unreadable, reason, way_out)
@@ -248,7 +252,10 @@ impl Facts {
                     let interpreter = OsString::from_vec(script.interpreter);
                     file =
                         behind_env(&interpreter, script.argument.as_deref()).map_err(|error| {
-                            let what = format!("what its first line names cannot run it: {error}");
+                            let what = format!(
+                                "the interpreter in its first line cannot be \
+                                used: {error}"
+                            );
                             unreadable(&shown, &what)
                         })?;
                     shown.clone_from(&file);

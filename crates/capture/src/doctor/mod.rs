@@ -96,7 +96,7 @@ fn judge(program: Facts, process: Option<Process>) -> Report {
     let record = match (verdict::record(&program), &process) {
         (Ok(note), None) => Verdict::Yes { note },
         (Ok(note), Some(_)) => {
-            Verdict::Yes { note: format!("{note}, if it is started anew by record") }
+            Verdict::Yes { note: format!("{note}, if it is started again by record") }
         }
         (Err(refusal), _) => refusal.into(),
     };

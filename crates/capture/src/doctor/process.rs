@@ -93,35 +93,35 @@ fn tracing(status: &str, ours: &str, user: u32, yama: Option<&str>, is_self: boo
         way_out: way_out.to_owned(),
     };
     if is_self {
-        return no("a process cannot trace itself", "Ask about another one");
+        return no("a process cannot trace itself", "Give another process");
     }
     if field(status, "State").is_some_and(|state| state.starts_with('Z')) {
-        return no("it has ended, and only its exit status waits to be fetched", "");
+        return no("it has ended, and only waits to be reaped by its parent", "");
     }
     if let Some(tracer) = field(status, "TracerPid").filter(|tracer| *tracer != "0") {
-        let reason = format!("process {tracer}, a debugger perhaps, traces it already");
-        return no(&reason, "End that one first");
+        let reason = format!("process {tracer}, perhaps a debugger, is already tracing it");
+        return no(&reason, "Stop that process first");
     }
     let yama = yama.and_then(|scope| scope.trim().parse().ok()).unwrap_or(0_u32);
     if yama >= 3 {
-        let way_out = "Only a restart of the machine with another setting changes that";
-        return no("this kernel allows no tracing at all (kernel.yama.ptrace_scope = 3)", way_out);
+        let way_out = "This setting can only be changed by a reboot";
+        return no("this kernel forbids tracing (kernel.yama.ptrace_scope = 3)", way_out);
     }
     if has_capability(ours, CAP_SYS_PTRACE) {
         return Tracing::Yes;
     }
     let owners = field(status, "Uid").unwrap_or_default();
     if owners.split_whitespace().any(|owner| owner.parse() != Ok(user)) {
-        return no("it runs as another user", "Ask as that user, or as root");
+        return no("it runs as another user", "Run this as that user, or as root");
     }
     match yama {
         0 => Tracing::Yes,
         1 => no(
-            "this kernel lets only parents trace (kernel.yama.ptrace_scope = 1)",
+            "this kernel only lets parents trace their children (kernel.yama.ptrace_scope = 1)",
             "Run as root, or set it to 0: sysctl kernel.yama.ptrace_scope=0",
         ),
         _ => no(
-            "this kernel lets only root trace (kernel.yama.ptrace_scope = 2)",
+            "this kernel only lets root trace (kernel.yama.ptrace_scope = 2)",
             "Run as root, or with the capability CAP_SYS_PTRACE",
         ),
     }

@@ -120,9 +120,10 @@ pub(super) fn with_what_works(facts: &Facts, refusal: Refusal) -> Refusal {
     let Ok(version) = from_outside(facts) else { return refusal };
     let works = match cannot_be_started_late(facts, version) {
         None => {
-            "it can be recorded while it runs, by bactrian record PID, and snapshots be taken of it, by bactrian snapshot PID"
+            "it can be recorded while it runs, with bactrian record PID, and snapshots can be \
+             taken with bactrian snapshot PID"
         }
-        Some(_) => "snapshots can be taken of it while it runs, by bactrian snapshot PID",
+        Some(_) => "snapshots can be taken while it runs, with bactrian snapshot PID",
     };
     Refusal { way_out: format!("{}; {works}", refusal.way_out), ..refusal }
 }
@@ -143,8 +144,8 @@ fn without_sampler(facts: &Facts) -> Option<Refusal> {
 /// the agent can be loaded into it.
 pub(crate) fn no_sampler(version: &str, is_enterable: bool) -> (String, &'static str) {
     let reason = format!(
-        "OCaml {version} has no Gc.Memprof, by which allocations are sampled: recording a trace needs OCaml 5.3 or \
-         newer, or 4.11 to 4.14"
+        "OCaml {version} has no Gc.Memprof, which samples allocations: recording a trace needs \
+         OCaml 5.3 or newer, or 4.11 to 4.14"
     );
     let way_out = match is_enterable {
         true => {
@@ -171,7 +172,7 @@ pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
     }
     let ocaml = has_ocaml(facts)?;
     if AGENT.is_empty() {
-        let reason = "this Bactrian was built for a machine on which it cannot observe programs";
+        let reason = "this Bactrian was built for a platform on which it cannot observe programs";
         return Err(Refusal::new(Cause::Closed, reason, "Use one built for Linux on x86-64"));
     }
     if let Some(image) = &facts.image {
@@ -201,12 +202,12 @@ fn is_whole(ocaml: &OcamlFacts, named_by: &str) -> Result<(), Refusal> {
     let (cause, reason, way_out) = match ocaml.kind {
         Kind::NativeWithoutRuntime => (
             Cause::Version,
-            "its OCaml runtime is in a shared library, and of a version that cannot be told",
+            "its OCaml runtime is in a shared library, and its version is unknown",
             "Link it without -runtime-variant _shared",
         ),
         Kind::Unknown => (
             Cause::Closed,
-            "it is OCaml, but exports nothing of its runtime and is stripped",
+            "it is an OCaml program, but is stripped and exports no symbols of its runtime",
             named_by,
         ),
         _ => return Ok(()),
@@ -243,7 +244,8 @@ fn has_ocaml(facts: &Facts) -> Result<&OcamlFacts, Refusal> {
             None => "there is no OCaml runtime in it".to_owned(),
         };
         let way_out =
-            "If it starts OCaml programs, name one of those; bactrian record takes it as it is, and records them";
+            "If it starts OCaml programs, name one of those; bactrian record accepts this \
+             program as well, and records the programs that it starts";
         Refusal::new(Cause::NotOcaml, reason, way_out)
     })
 }
@@ -254,7 +256,7 @@ fn is_our_machine(image: &Image) -> Result<(), Refusal> {
         return Ok(());
     }
     let machine = match (image.machine, image.bits) {
-        (Machine::X86_64, 32) => "x86-64 with addresses of 32 bits (x32)".to_owned(),
+        (Machine::X86_64, 32) => "x86-64 with 32-bit addresses (x32)".to_owned(),
         (machine, _) => machine.to_string(),
     };
     let reason = format!("it is for {machine}, and the agent is for x86-64");
@@ -278,15 +280,18 @@ fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
     is_for_glibc(image)?;
     let (reason, way_out) = if image.is_static {
         let way_out = "Link it dynamically, without -ccopt -static";
-        ("it is linked statically, so that nothing can be loaded into it".to_owned(), way_out)
+        ("it is linked statically, so the agent cannot be loaded into it".to_owned(), way_out)
     } else if !facts.privileges.is_empty() {
         let names: Vec<_> = facts.privileges.iter().map(ToString::to_string).collect();
         let names = names.join(" and ");
         let reason = format!(
-            "it gives more rights to who runs it ({names}), so that the dynamic linker loads nothing \
-             into it that its user chose"
+            "it runs with additional privileges ({names}), so the dynamic linker ignores LD_PRELOAD"
         );
-        (reason, "Record a copy of it, which has no such rights, or as a user who has them")
+        (
+            reason,
+            "Record a copy of it without these privileges, or run it as a user who already \
+            has them",
+        )
     } else {
         return Ok(());
     };
@@ -325,7 +330,8 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
                     )
                 }
                 None => format!(
-                    "its OCaml is none that this version of Bactrian knows, which are {known}"
+                    "its version of OCaml is not known to this version of Bactrian, which knows \
+                     {known}"
                 ),
             };
             refuse(reason, "A newer Bactrian may know it".to_owned())
@@ -342,11 +348,11 @@ fn has_symbols(image: &Image) -> Result<(), Refusal> {
             }
             names => names.join(", "),
         };
-        let reason = format!("it does not export what the agent needs of the runtime ({names})");
+        let reason = format!("it does not export runtime symbols that the agent needs ({names})");
         return Err(Refusal::new(Cause::Closed, reason, EXPORT));
     }
     if !image.is_waking {
-        let reason = "it does not take readlink from libc, by whose call the agent would start";
+        let reason = "it does not import readlink from libc, through which the agent would start";
         return Err(Refusal::new(Cause::Closed, reason, "Link libc dynamically"));
     }
     Ok(())
@@ -362,7 +368,7 @@ pub(super) fn snapshot(facts: &Facts) -> Verdict {
         Ok(_) => Verdict::Yes { note: how_sure(outside) },
         Err(refusal) => Verdict::Yes {
             note: format!(
-                "only once it runs, by its number, and not by record: {}",
+                "only while it runs, by its process id, and not with record: {}",
                 refusal.reason
             ),
         },
@@ -378,18 +384,18 @@ pub(super) fn attach(facts: &Facts, process: Option<&Process>) -> Verdict {
     match process.map(|process| &process.tracing) {
         None => Verdict::Yes {
             note: format!(
-                "{}; whether a process may be traced is told by its number",
+                "{}; to check whether a process may be traced, give its process id",
                 how_sure(version)
             ),
         },
         Some(Tracing::Yes) => {
-            Verdict::Yes { note: format!("{}, and it may be traced", how_sure(version)) }
+            Verdict::Yes { note: format!("{}, and this process may be traced", how_sure(version)) }
         }
         Some(Tracing::No { reason, way_out }) => Verdict::No {
             reason: format!("it may not be traced: {reason}"),
             way_out: match way_out.as_str() {
                 "" => String::new(),
-                some => format!("{some}; or start it anew by record --snapshots signal"),
+                some => format!("{some}; or start it again with record --snapshots signal"),
             },
         },
     }
@@ -399,7 +405,7 @@ pub(super) fn attach(facts: &Facts, process: Option<&Process>) -> Verdict {
 pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
     match recordable_late(facts, process) {
         Ok(version) => Verdict::Yes {
-            note: format!("{}, by bactrian record {}", how_sure(version), process.pid),
+            note: format!("{}, with bactrian record {}", how_sure(version), process.pid),
         },
         Err(refusal) => said_before(refusal),
     }
@@ -416,11 +422,12 @@ pub(crate) fn cannot_start_late(
         return Some(no_sampler(&version.to_string(), false));
     }
     if code == Code::Bytecode {
-        let reason = "it is bytecode, in which no sampler can be started while it runs";
+        let reason = "it is bytecode, in which the sampler cannot be started while it runs";
         return Some((reason.to_owned(), "Start the program under `bactrian record`"));
     }
     (!knows_libc).then(|| {
-        let reason = "it is linked statically and stripped, or not with glibc: what the agent needs of libc is not found";
+        let reason = "it is linked statically and stripped, or not with glibc: libc functions \
+            that the agent needs cannot be found";
         (reason.to_owned(), "Take snapshots of it (`bactrian snapshot PID`), or do not strip it")
     })
 }
@@ -442,10 +449,10 @@ fn recordable_late(facts: &Facts, process: &Process) -> Result<Version, Refusal>
         return closed(&reason, way_out);
     }
     if process.agent.is_some() {
-        return closed("it was started under bactrian record, and has an agent", "");
+        return closed("it was started under bactrian record, so the agent is already loaded", "");
     }
     if process.has_other_files {
-        return closed("it sees other files than we do", "Run bactrian in that container");
+        return closed("it sees different files", "Run bactrian in that container");
     }
     match &process.tracing {
         Tracing::Yes => Ok(version),
@@ -514,13 +521,14 @@ pub(super) fn types(facts: &Facts) -> Verdict {
     let Some(build) = build_of(&facts.path) else {
         return Verdict::No {
             reason: "there are no .cmt files where it is".to_owned(),
-            way_out: "Make a table where it was built (bactrian types build _build -o x.types) and name it with --types"
+            way_out: "Build a table of types where it was built (bactrian types build _build -o \
+                x.types) and name it with --types"
                 .to_owned(),
         };
     };
     let samples = match &ocaml.debug_info {
         Some(debug) if debug.is_complete => "",
-        _ => "; without debug info (-g), samples tell no types",
+        _ => "; without debug info (-g), samples have no types",
     };
     Verdict::Yes { note: format!("its .cmt files are in {}{samples}", build.display()) }
 }

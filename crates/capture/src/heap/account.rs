@@ -194,7 +194,7 @@ impl Accountant<'_> {
         let account = match &self.observed {
             Some(Ok(observed)) => observed.account(&known),
             Some(Err(why)) => {
-                let gap = format!("how much of its memory is resident is not known: {why}");
+                let gap = format!("its resident memory is unknown: {why}");
                 Account { gaps: vec![gap], ..of_regions() }
             }
             None => of_regions(),

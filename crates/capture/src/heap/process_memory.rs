@@ -322,8 +322,8 @@ fn account(
     }
     if split_without_pages > 0 {
         account.gaps.push(
-            "the kernel does not say which pages are resident: where OCaml's memory shares a mapping with C's, \
-             all of OCaml's is taken to be"
+            "the kernel does not report which pages are resident: where OCaml and C share a \
+             mapping, all of OCaml's part is assumed to be resident"
                 .to_owned(),
         );
     }

@@ -35,7 +35,7 @@ pub fn look_up(
     names: &mut Names,
 ) -> Result<Allocations, String> {
     let cannot = |why: &dyn std::fmt::Display| {
-        format!("where sampled blocks were allocated is not known: {}: {why}", trace.display())
+        format!("allocation sites of sampled blocks are unknown: {}: {why}", trace.display())
     };
     let input = Input::open(trace).map_err(|why| cannot(&why))?;
     let index = Index::skim(&input).map_err(|why| cannot(&why))?;

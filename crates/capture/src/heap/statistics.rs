@@ -99,9 +99,10 @@ pub fn read(target: &Target, memory: &dyn Memory, states: &[u64]) -> Statistics 
     let mut found = Statistics::default();
     let Some(accounting) = Accounting::of(target.version) else {
         let version = target.version;
-        found
-            .gaps
-            .push(format!("where OCaml {version} keeps the collector's numbers is not known here"));
+        found.gaps.push(format!(
+            "the location of the collector's counters in OCaml {version} is \
+                unknown"
+        ));
         return found;
     };
     let reader = Reader { target, memory, accounting };
@@ -228,7 +229,7 @@ impl Reader<'_> {
         let counts = hidden::variable(self.target, self.memory, &pools.ended);
         let (Some(heap), Some(counts)) = (heap, counts) else {
             found.gaps.push(
-                "what domains counted that have ended is not in the collector's numbers: the executable is \
+                "counts of ended domains are not in the collector's counters: the executable is \
                  stripped of the symbols pool_freelist and orphaned_alloc_stats"
                     .to_owned(),
             );

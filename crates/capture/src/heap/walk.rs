@@ -65,7 +65,7 @@ impl Subject<'_> {
 
     fn heed_the_user(&self) -> Result<(), Error> {
         match self.signal() {
-            Some(_) => Err(Error::Misuse("a signal came that asks to stop")),
+            Some(_) => Err(Error::Misuse("a signal requested to stop")),
             None => Ok(()),
         }
     }

@@ -75,7 +75,7 @@ impl Counters {
         let target = Target::find(&memory, &Files::of_process(pid)).map_err(|e| e.to_string())?;
         if Accounting::of(target.version).is_none() {
             let version = target.version;
-            return Err(format!("where OCaml {version} keeps its counters is not known here"));
+            return Err(format!("the location of the counters of OCaml {version} is unknown"));
         }
         let (states, last) = (Vec::new(), Collector::default());
         Ok(Counters { pid, memory, target, states, searched: None, last })

@@ -132,7 +132,7 @@ impl Events {
     /// If it is not such a file, or the version is unknown.
     pub fn open(file: Box<dyn Bytes>, version: Version, from_start: bool) -> Known<Events> {
         let table = EventTable::of(version)
-            .ok_or_else(|| format!("runtime_events of OCaml {version} are not known here"))?;
+            .ok_or_else(|| format!("the runtime_events format of OCaml {version} is unknown"))?;
         let layout = Layout::read(&*file)?;
         let rings = vec![Ring::default(); layout.domains as usize];
         let seen = Seen {
@@ -287,7 +287,7 @@ impl Events {
     }
 }
 
-const GONE: &str = "the file with its runtime_events was cut";
+const GONE: &str = "its runtime_events file was truncated";
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -363,7 +363,7 @@ impl Layout {
     fn read(file: &dyn Bytes) -> Known<Layout> {
         let mut bytes = [0; HEAD * 8];
         if !file.read(0, &mut bytes) {
-            return Err("a file of runtime_events that is shorter than its head".to_owned());
+            return Err("a runtime_events file that is shorter than its header".to_owned());
         }
         let mut words = [0; HEAD];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
@@ -374,7 +374,7 @@ impl Layout {
             return Err("the program has not begun to write runtime_events yet".to_owned());
         }
         if format != FORMAT {
-            return Err(format!("a file of runtime_events of format {format}, not {FORMAT}"));
+            return Err(format!("a runtime_events file of format {format}, not {FORMAT}"));
         }
         let layout = Layout { domains, header_bytes, headers, ring_words, data };
         let is_sound = (1..=MOST_DOMAINS).contains(&domains)
@@ -387,7 +387,7 @@ impl Layout {
         let ends = || Some((end(headers, header_bytes)?, end(data, ring_bytes)?));
         match ends().filter(|_| is_sound) {
             Some((headers, rings)) if headers.max(rings) <= file.length() => Ok(layout),
-            _ => Err("a file of runtime_events whose head makes no sense".to_owned()),
+            _ => Err("a runtime_events file with an invalid header".to_owned()),
         }
     }
 }

@@ -68,7 +68,7 @@ impl MemoryWatch {
         let account = match account {
             Ok(account) => account,
             Err(error) => {
-                return Some(Err(format!("the kernel does not tell of its mappings: {error}")));
+                return Some(Err(format!("its memory mappings cannot be read: {error}")));
             }
         };
         let resident = |holder| account.line(holder).resident;

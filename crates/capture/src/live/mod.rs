@@ -168,12 +168,16 @@ impl Watch {
     /// Starts a program.
     ///
     /// # Errors
-    /// If it cannot be started, or cannot be watched: then it is not started.
-    pub fn launch(wanted: LaunchOptions) -> io::Result<Watch> {
-        // Checked first: once the program is started it is too late.
-        Process::open(std::process::id())
-            .map_err(|_| io::Error::other("there is no /proc, by which programs are watched"))?;
-        let LaunchOptions { program, name, arguments, streams, rate, trace, sampling } = wanted;
+    /// If it cannot be started, or not be watched: then it is not started.
+    pub fn launch(wanted: Wanted) -> io::Result<Watch> {
+        // Once it is started it is too late to find that out.
+        Process::open(std::process::id()).map_err(|_| {
+            io::Error::other(
+                "/proc is not mounted, which is needed to watch \
+                programs",
+            )
+        })?;
+        let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
         let folder = TemporaryFolder::new("live")?;
         let (path, is_kept) = match trace {
             Some(path) => (std::path::absolute(path)?, true),
@@ -182,7 +186,7 @@ impl Watch {
         let trace = path.clone().into_os_string().into_encoded_bytes();
         // Only this program uses the page; those that it starts do not.
         let page = Page::new(sampling).map_err(|error| {
-            io::Error::other(format!("no page of memory to share with it: {error}"))
+            io::Error::other(format!("cannot create a page of shared memory: {error}"))
         })?;
         let settings = Settings {
             rate,
@@ -241,7 +245,7 @@ impl Watch {
     }
 
     fn of(pid: u32, launched: Option<Launched>) -> io::Result<Watch> {
-        let unknown = || "it was not looked at yet".to_owned();
+        let unknown = || "it was not read yet".to_owned();
         Ok(Watch {
             pid,
             launched,
@@ -344,14 +348,15 @@ impl Watch {
     /// # Errors
     /// A sentence if the agent is not in the program, or was not put there by us.
     pub fn set_sampling(&self, is_wanted: bool) -> Known<()> {
-        let page = self.page.as_ref().ok_or(
-            "sampling can be switched in programs that bactrian live has started, and in no others",
-        )?;
+        let page = self
+            .page
+            .as_ref()
+            .ok_or("sampling can only be switched in programs that bactrian live started")?;
         if let Some(why) = self.refusal.as_ref().filter(|_| is_wanted) {
             return Err(why.clone());
         }
         if page.owner().is_none() {
-            return Err("the agent is not in it, or has not begun yet".to_owned());
+            return Err("the agent is not loaded in it, or has not started yet".to_owned());
         }
         page.set_sampling(is_wanted).map_err(|error| error.to_string())
     }
@@ -362,7 +367,12 @@ impl Watch {
     /// If somebody else started it, or the kernel refuses.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let launched = self.launched.take();
-        let launched = launched.ok_or_else(|| io::Error::other("it is not a child of ours"))?;
+        let launched = launched.ok_or_else(|| {
+            io::Error::other(
+                "it is not a child of this \
+            process",
+            )
+        })?;
         let status = launched.wait()?;
         self.last.ended = Some(End { status: Some(status) });
         Ok(status)
@@ -424,7 +434,7 @@ impl Watch {
     /// Opens the rings that the program writes.
     fn find_events(&self, regions: &[Region]) -> Known<Events> {
         let Some(version) = self.version() else {
-            return Err("the version of its OCaml is not known".to_owned());
+            return Err("its OCaml version is unknown".to_owned());
         };
         if version < FIRST_WITH_RINGS {
             return Err(format!(
@@ -440,13 +450,14 @@ impl Watch {
             }
         })?;
         let file = open_mapped(self.pid, region).and_then(Fixed::new);
-        let file = file.map_err(|error| format!("its file of runtime_events: {error}"))?;
+        let file = file.map_err(|error| format!("its runtime_events file: {error}"))?;
         Events::open(Box::new(file), version, self.launched.is_some())
     }
 
     /// Opens the trace that the agent writes.
     fn find_sites(&self) -> Known<Sites> {
-        let not_there = "the agent is not in it: start it under bactrian live or bactrian record, or record it as it runs";
+        let not_there = "the agent is not loaded in it: start it under bactrian live or bactrian \
+            record, or record it while it runs";
         match &self.trace {
             Trace::Ours(path) => Sites::open(path, true),
             Trace::Kept(path) => Sites::open(path, false),
@@ -471,9 +482,9 @@ impl Watch {
         if let (Some(found), Trace::OfProcess) = (sites.process(), &self.trace)
             && found != u64::from(self.pid)
         {
-            // Children inherit the variable, but write to other files.
-            let why =
-                "its trace is of another process: children of what was recorded have their own";
+            // Children inherit the variable, and write elsewhere.
+            let why = "its trace is of another process: children of recorded programs have their own \
+                 traces";
             self.sites = Err(why.to_owned());
             return Err(why.to_owned());
         }

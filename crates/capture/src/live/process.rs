@@ -91,7 +91,7 @@ impl Process {
         let statm = fs::read_to_string(self.folder.join("statm")).unwrap_or_default();
         let mut pages = statm.split(' ').map_while(|word| word.parse::<u64>().ok());
         let memory = pages.next().zip(pages.next());
-        let (mapped, resident) = memory.ok_or("the kernel does not tell how much memory it has")?;
+        let (mapped, resident) = memory.ok_or("the kernel does not report its memory")?;
         Ok(Memory { mapped: mapped * self.page, resident: resident * self.page })
     }
 
@@ -101,9 +101,7 @@ impl Process {
             return Ok(all);
         }
         let of_ring = self.of_ring().map_err(|error| {
-            format!(
-                "the kernel does not tell how much of it is the ring of runtime_events: {error}"
-            )
+            format!("the kernel does not report the size of its runtime_events ring: {error}")
         })?;
         Ok(all.saturating_sub(of_ring))
     }

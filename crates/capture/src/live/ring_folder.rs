@@ -50,7 +50,7 @@ impl RingFolder {
         // length: the kernel would kill the program.
         let longest = rustix::process::getrlimit(Resource::Fsize).current;
         if longest.is_some_and(|bytes| bytes < ROOM) {
-            return Err(io::Error::other("files may not be as long as its rings"));
+            return Err(io::Error::other("the file size limit is smaller than its rings"));
         }
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).permissions(Permissions::from_mode(0o700));
@@ -58,7 +58,7 @@ impl RingFolder {
         places.iter().for_each(|place| sweep(place));
         let mut folders = places.iter().filter(|place| has_room(place));
         let folder = folders.find_map(|place| builder.tempdir_in(place).ok());
-        let folder = folder.ok_or_else(|| io::Error::other("there is no room for its rings"))?;
+        let folder = folder.ok_or_else(|| io::Error::other("there is no space for its rings"))?;
         let (Some(place), Some(name)) = (folder.path().parent(), folder.path().file_name()) else {
             return Err(io::ErrorKind::InvalidFilename.into());
         };

@@ -207,7 +207,7 @@ impl Sites {
     fn read(&mut self) -> io::Result<bool> {
         let length = self.file.metadata()?.len();
         if length < self.at {
-            return Err(io::Error::other("it was cut"));
+            return Err(io::Error::other("it was truncated"));
         }
         for _ in 0..MOST_PER_POLL / PIECE {
             let count = self.file.read_at(&mut self.buffer, self.at)?;

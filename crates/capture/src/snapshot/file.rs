@@ -56,7 +56,7 @@ pub fn write(
         walk(subject, options, release, out).map_err(|why| match (why, subject.signal()) {
             (_, Some(signal)) => Failure::Interrupted(signal),
             (Error::Misuse(what), None) => {
-                Failure::Refused(format!("the heap cannot be put into a snapshot: {what}"))
+                Failure::Refused(format!("the heap cannot be written as a snapshot: {what}"))
             }
             (other, None) => cannot(&other),
         })?;
@@ -75,9 +75,9 @@ struct Limited {
 impl Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if let Some(left) = &mut self.left {
-            *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-                std::io::Error::other("snapshots would take more room than they were allowed")
-            })?;
+            *left = left
+                .checked_sub(bytes.len() as u64)
+                .ok_or_else(|| std::io::Error::other("snapshots would exceed their disk limit"))?;
         }
         self.out.write_all(bytes)?;
         Ok(bytes.len())

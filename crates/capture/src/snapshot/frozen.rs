@@ -50,7 +50,13 @@ fn stand_back() {
 pub fn walk_frozen() -> Result<Written, Failure> {
     let (memory, maps, mut told) = inherited()?;
     let mut bytes = Vec::new();
-    told.read_to_end(&mut bytes).map_err(|why| Failure::io("what the frozen copy tells", why))?;
+    told.read_to_end(&mut bytes).map_err(|why| {
+        Failure::io(
+            "reading the frozen copy's \
+        description",
+            why,
+        )
+    })?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
     let number = frozen.facts.key;
     // When the program exits it no longer needs the processor, and its starter is waiting for us.
@@ -99,7 +105,7 @@ fn take(
     progress: &dyn Fn(f64),
 ) -> Result<Written, Failure> {
     let facts = &frozen.facts;
-    let unreadable = |why| Failure::io("the memory of the frozen copy", why);
+    let unreadable = |why| Failure::io("reading the memory of the frozen copy", why);
     let memory = ProcessMemory::new(memory, maps).map_err(unreadable)?;
     let mut files = Files::of_process(facts.copy);
     if let Some(directory) = facts.directory {
@@ -174,7 +180,13 @@ fn inherited() -> Result<(File, File, File), Failure> {
     use std::os::fd::FromRawFd;
     for number in [frozen::MEMORY, frozen::MAPS, frozen::TOLD] {
         let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
-        link.map_err(|_| Failure::Refused("only frozen copies of programs start this".to_owned()))?;
+        link.map_err(|_| {
+            Failure::Refused(
+                "this is only started by frozen copies of \
+            programs"
+                    .to_owned(),
+            )
+        })?;
     }
     // SAFETY: these descriptors are open, and were passed to us by the process that started this command:
     // nothing in this process has opened anything yet that would have these numbers.

@@ -61,7 +61,7 @@ impl Compiler {
             let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
             match answer.status.success() && !text.is_empty() {
                 true => Ok(text),
-                false => Err(bad(format!("it does not answer to {question}"))),
+                false => Err(bad(format!("it gives no answer to {question}"))),
             }
         };
         let version = ask("-version")?;

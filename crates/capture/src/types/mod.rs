@@ -47,8 +47,9 @@ impl fmt::Display for Error {
                 let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
                 write!(
                     f,
-                    "no .cmt files in {}. The compiler writes them with -bin-annot, which dune always gives it: build \
-                     the program, and name the folder that it was built in (with dune: _build)",
+                    "no .cmt files in {}. The compiler writes them with -bin-annot, which dune \
+                     always uses: build the program, and name its build folder (with dune: \
+                     _build)",
                     places.join(", ")
                 )
             }

@@ -104,7 +104,7 @@ fn cut(core: &Path, executable: &Path, folder: &Path) {
         match Core::open(&shorter, executable) {
             Ok(read) => {
                 let gaps = read.gaps().join("\n");
-                assert!(gaps.contains("the core file is cut"), "{part}: {gaps}");
+                assert!(gaps.contains("the core file is truncated"), "{part}: {gaps}");
                 if let Ok(target) = Target::find(&read, &read.files()) {
                     let _ = found(&read, &target);
                 }
@@ -126,7 +126,7 @@ fn cores_have_the_roots_of_their_process() {
 #[test]
 fn files_that_are_not_cores_are_refused() {
     for (path, part) in
-        [("/bin/sh", "no core file"), ("/nowhere", "No such file"), ("/", "not a file")]
+        [("/bin/sh", "not a core file"), ("/nowhere", "No such file"), ("/", "not a file")]
     {
         let error = Core::open(Path::new(path), Path::new("/bin/sh")).expect_err("no core");
         assert!(error.to_string().contains(part), "{error}");

@@ -229,11 +229,11 @@ fn a_refusal_to_freeze_says_why() {
     words(other.id(), Cause::Unknown, "no OCaml runtime");
     other.kill().expect("killed");
     std::thread::sleep(Duration::from_millis(200));
-    words(other.id(), Cause::Gone, "has ended (its parent has not asked for it yet)");
+    words(other.id(), Cause::Gone, "has ended (its parent has not reaped it yet)");
     other.wait().expect("ended");
     let running = Running::start("traced", programs::READING, Compiler::OCaml4, Variant::Plain);
     let frozen = freeze(running.pid(), Options { copy: false, ..Options::default() });
     let frozen = frozen.expect("the first may");
-    words(running.pid(), Cause::Forbidden, "traces it already");
+    words(running.pid(), Cause::Forbidden, "is already tracing it");
     drop(frozen);
 }

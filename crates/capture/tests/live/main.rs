@@ -433,9 +433,9 @@ fn unknown_numbers_are_explained() {
     let running = Running::start("counting", programs::COUNTING, Compiler::OCaml4, Variant::Plain);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     let now = watch.poll();
-    assert!(now.sampled.as_ref().is_err_and(|why| why.contains("the agent is not in it")));
+    assert!(now.sampled.as_ref().is_err_and(|why| why.contains("the agent is not loaded in it")));
     assert!(now.pauses.as_ref().is_err_and(|why| why.contains("OCaml 4.13")), "{now:?}");
-    assert!(watch.set_sampling(true).is_err_and(|why| why.contains("bactrian live has started")));
+    assert!(watch.set_sampling(true).is_err_and(|why| why.contains("bactrian live started")));
     let running = Running::start("counting", programs::COUNTING, Compiler::OCaml5, Variant::Plain);
     let mut watch = Watch::attach(running.pid()).expect("it runs");
     let why = watch.poll().pauses.clone().expect_err("nobody asked for them");

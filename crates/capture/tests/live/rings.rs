@@ -153,7 +153,7 @@ fn a_ring_with_an_impossible_tail_is_read_at_most_once_around() {
 fn invalid_ring_files_are_refused() {
     let sound = RingFile::new().minor(0, 1000, 3000).bytes();
     let refused = |bytes: Vec<u8>| Events::open(Box::new(bytes), KNOWN, true).err();
-    assert!(refused(Vec::new()).is_some_and(|why| why.contains("shorter than its head")));
+    assert!(refused(Vec::new()).is_some_and(|why| why.contains("shorter than its header")));
     assert!(refused(vec![0; 4096]).is_some_and(|why| why.contains("not begun")));
     for length in 64..sound.len() - 1 {
         assert!(refused(sound[..length].to_vec()).is_some(), "{length}");
@@ -166,7 +166,7 @@ fn invalid_ring_files_are_refused() {
         assert!(refused(bytes).is_some(), "word {word} is {value}");
     }
     let other = Events::open(Box::new(sound), Version::new(5, 9), true);
-    assert!(other.is_err_and(|why| why.contains("OCaml 5.9 are not known here")));
+    assert!(other.is_err_and(|why| why.contains("OCaml 5.9 is unknown")));
 }
 
 #[test]

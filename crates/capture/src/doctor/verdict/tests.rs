@@ -72,10 +72,11 @@ fn verdicts_depend_on_the_ocaml_version() {
     of("4.10.2", (4, 10), no("OCaml 4.10.2 has no Gc.Memprof, which came with 4.11"));
     of("4.02.3", (0, 0), no("OCaml 4.02.3 has no Gc.Memprof"));
     for (said, minor) in [("5.0.0", 0), ("5.1.1", 1), ("5.2.1", 2)] {
-        let reason = "has no Gc.Memprof, by which allocations are sampled: recording a trace needs OCaml 5.3";
+        let reason =
+            "has no Gc.Memprof, which samples allocations: recording a trace needs OCaml 5.3";
         of(said, (5, minor), Err((Cause::NoSampler, reason)));
     }
-    of("5.2.0+jst", (5, 3), no("a changed OCaml"));
+    of("5.2.0+jst", (5, 3), no("a modified OCaml"));
     of("4.14.0+changed", (5, 3), no("says that it is OCaml 4.14.0+changed, but its runtime"));
     of(
         "5.3.0",
@@ -84,7 +85,7 @@ fn verdicts_depend_on_the_ocaml_version() {
     );
     of("5.9.0", (5, 5), no("OCaml 5.9.0 is not known to this version of Bactrian"));
     of("5.9.0", (0, 0), no("OCaml 5.9.0 is not known"));
-    check(no("its OCaml is none that this version of Bactrian knows"), |facts, _| {
+    check(no("its version of OCaml is not known to this version of Bactrian"), |facts, _| {
         let unknown = OcamlFacts { version: None, release: None, ..ocaml("5.3.0", None) };
         facts.ocaml = Some(unknown);
     });
@@ -139,7 +140,7 @@ fn refusals_name_what_works() {
     (image.is_static, image.loader) = (true, None);
     let refusal = record(&facts).expect_err("static");
     assert!(refusal.way_out.starts_with("Link it dynamically"), "{refusal}");
-    assert!(refusal.way_out.ends_with("by bactrian snapshot PID"), "{refusal}");
+    assert!(refusal.way_out.ends_with("with bactrian snapshot PID"), "{refusal}");
     let nameless = OcamlFacts { kind: Kind::Unknown, ..ocaml("4.13.1", None) };
     facts.ocaml = Some(nameless);
     let refusal = record(&facts).expect_err("static");
@@ -174,7 +175,7 @@ fn unknown_ocaml_versions_and_other_programs_are_refused() {
     }
     for (kind, cause, part) in [
         (Kind::NativeWithoutRuntime, Cause::Version, "shared library"),
-        (Kind::Unknown, Cause::Closed, "exports nothing"),
+        (Kind::Unknown, Cause::Closed, "exports no symbols"),
     ] {
         check(Err((cause, part)), |facts, _| {
             facts.ocaml = facts.ocaml.take().map(|ocaml| OcamlFacts { kind, ..ocaml });
@@ -242,7 +243,7 @@ fn snapshots_need_a_known_heap_layout() {
     of("4.10.2", (4, 10), Err("heaps of OCaml 4.10.2 are not known"));
     of("5.1.0", (5, 1), Ok("checked by hand with OCaml 5.1"));
     of("5.6.0", (5, 6), Err("OCaml 5.6.0 is not known to this version of Bactrian"));
-    of("5.2.0+jst", (5, 3), Err("a changed OCaml"));
+    of("5.2.0+jst", (5, 3), Err("a modified OCaml"));
     let bytecode = |said: &'static str, version: Version| {
         move |facts: &mut Facts, _: &mut Image| {
             let ocaml = ocaml(said, Some(version));
@@ -254,8 +255,8 @@ fn snapshots_need_a_known_heap_layout() {
 }
 
 #[test]
-fn programs_that_cannot_load_the_agent_can_still_be_traced() {
-    check_snapshot(Ok("only once it runs"), |_, image| {
+fn what_the_agent_cannot_enter_can_still_be_traced() {
+    check_snapshot(Ok("only while it runs"), |_, image| {
         (image.is_static, image.loader) = (true, None);
     });
     check_snapshot(Err("is stripped"), |facts, image| {
@@ -282,5 +283,5 @@ fn a_process_is_attached_to_if_it_may_be_traced() {
     let seen = attach(&program(), Some(&process(Tracing::No { reason, way_out })));
     let Verdict::No { reason, way_out } = seen else { panic!("{seen:?}") };
     assert_eq!(reason, "it may not be traced: because");
-    assert_eq!(way_out, "Do this; or start it anew by record --snapshots signal");
+    assert_eq!(way_out, "Do this; or start it again with record --snapshots signal");
 }

@@ -56,7 +56,7 @@ impl<'a> Descriptors<'a> {
                 let found = addresses(list, 8, MOST_TABLES).map_while(|at| self.memory.word(at));
                 tables.extend(found.take_while(|table| *table != 0));
             }
-            None => self.gaps.push("the list of frame tables has no name".to_owned()),
+            None => self.gaps.push("the list of frame tables has no symbol".to_owned()),
         }
         // Plugins have symbols for theirs.
         let symbols = self.target.objects.iter().map(|object| &object.symbols);

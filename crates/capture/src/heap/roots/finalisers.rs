@@ -64,14 +64,20 @@ impl Finder<'_> {
             let variables = self.target.variables_of(self.memory, function);
             let table = variables.into_iter().find(|at| self.is_finaliser_table(*at));
             if table.and_then(|table| self.finaliser_table(table, order)).is_none() {
-                self.gap("finalisers: the executable was stripped of the names they hang on");
+                self.gap(
+                    "finalisers: the executable was stripped of the symbols that lead to \
+                    them",
+                );
             }
         }
         // The first variable used by the function that calls them is the list of finalisers that are due.
         let variables = self.target.variables_of(self.memory, "caml_final_do_calls_exn");
         match variables.first().and_then(|due| self.words.word(*due)) {
             Some(due) => self.due_finalisers(due),
-            None => self.gap("finalisers that are due: the executable was stripped of their name"),
+            None => self.gap(
+                "finalisers that are due: the executable was stripped of their \
+                symbol",
+            ),
         }
     }
 

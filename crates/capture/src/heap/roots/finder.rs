@@ -161,14 +161,14 @@ impl<'a> Finder<'a> {
         // about it is not a root, and they neither terminate nor get to functions that others have added.
         let is_gone = self.active_thread_is_gone;
         if is_gone && self.static_word("st_stubs", "prev_scan_roots_hook") != Some(0) {
-            self.gap("roots that only functions added to the runtime's own know, if there are any");
+            self.gap("roots that only scanning hooks of the program know, if there are any");
         }
         for list in &listing.lists {
             if is_gone && matches!(list.list, List::Memprof | List::Threads | List::All) {
                 continue;
             }
             if !list.whole {
-                self.found.gaps.push(format!("the runtime's list {:?} was cut", list.list));
+                self.found.gaps.push(format!("the runtime's list {:?} was truncated", list.list));
             }
             for slot in &list.slots {
                 if !self.slots.contains(&slot.slot) {

@@ -32,7 +32,7 @@ impl Finder<'_> {
                     }
                 }
             }
-            None => self.gap("the list of modules has no name"),
+            None => self.gap("the list of modules has no symbol"),
         }
         for module in self.loaded_modules() {
             self.module(module, None, true);

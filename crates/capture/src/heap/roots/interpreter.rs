@@ -25,7 +25,7 @@ impl<'a> Finder<'a> {
         }
         let program = self.program();
         if program.is_none() {
-            let what = "names of modules and functions: the file with the bytecode is not at hand";
+            let what = "names of modules and functions: the bytecode file is not available";
             self.found.unnamed = Some(what);
         }
         let header = self.words.word(block.wrapping_sub(8)).unwrap_or(0);

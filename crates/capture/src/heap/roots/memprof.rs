@@ -42,7 +42,8 @@ impl Finder<'_> {
                     }
                 }
                 None => self.gap(
-                    "the sampler's entries: the executable was stripped of the name they hang on",
+                    "the sampler's entries: the executable was stripped of the symbol that leads \
+                     to them",
                 ),
             };
         };

@@ -86,7 +86,10 @@ impl Finder<'_> {
             }
             Ok(_) => {
                 let first = self.any_thread().unwrap_or_else(|| {
-                    self.gap("stacks of threads: the one that ran last has ended, and no other is to be found");
+                    self.gap(
+                        "stacks of threads: the thread that ran last has ended, and no \
+                        other can be found",
+                    );
                     0
                 });
                 Ok(Ring { first, is_active: false })
@@ -148,7 +151,7 @@ impl Finder<'_> {
         });
         let listed = listed.flatten().filter(|thread| self.is_of_domain(*thread, domain));
         known.or(listed).or_else(|| self.active_thread_by_code(domain)).ok_or_else(|| {
-            "stacks of other threads: the executable was stripped of the name they hang on"
+            "stacks of other threads: the executable was stripped of the symbol that leads to them"
                 .to_owned()
         })
     }

@@ -131,10 +131,7 @@ pub fn measure(target: &Target, memory: &dyn Memory, domains: &[u64]) -> HeapUse
             pools::measure(memory, layout, ownerless, colours, domains)
         }
         None => HeapUse {
-            gaps: vec![format!(
-                "how the heap of OCaml {} is laid out is not known here",
-                target.version
-            )],
+            gaps: vec![format!("the heap layout of OCaml {} is unknown", target.version)],
             ..HeapUse::default()
         },
     };

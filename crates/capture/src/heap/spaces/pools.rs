@@ -72,7 +72,8 @@ pub(super) fn measure(
     let garbage = colours.and_then(|colours| memory.word(colours.wrapping_add(GARBAGE * WORD)));
     if garbage.is_none() {
         gaps.push(
-            "what the collector knows to be dead is counted as live: its colours cannot be read"
+            "dead blocks that are not swept yet are counted as live: the collector's colours \
+             cannot be read"
                 .to_owned(),
         );
     }
@@ -240,7 +241,7 @@ impl Heap<'_> {
 fn take_one(left: &AtomicU64, found: &mut HeapUse) -> bool {
     let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
     if taken.is_err() {
-        found.gaps.push("the heap's lists have more members than memory has room for".to_owned());
+        found.gaps.push("the heap's lists have more members than fit into memory".to_owned());
     }
     taken.is_ok()
 }

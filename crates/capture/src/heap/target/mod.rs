@@ -124,15 +124,16 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unknown::NoRuntime => {
-                f.write_str("no OCaml runtime is to be seen in it, or none that is known")
+                f.write_str("there is no OCaml runtime in it, or none that is known")
             }
             Unknown::Stripped => {
-                f.write_str("it is OCaml, but all names of its runtime were stripped")
+                f.write_str("it is an OCaml program, but all symbols of its runtime were stripped")
             }
             Unknown::Version { said, runtime } => match Runtime::of(said.version) {
                 Some(_) => write!(
                     f,
-                    "it says that it is OCaml {}, but its runtime has the symbols of {runtime}: a changed OCaml, of which nothing is known",
+                    "it says that it is OCaml {}, but its runtime has the symbols of {runtime}: \
+                     it is a modified OCaml, which is not supported",
                     said.text
                 ),
                 None => write!(
@@ -174,8 +175,9 @@ fn said(memory: &dyn Memory, objects: &[Object]) -> Option<Said> {
     sys_version::said(&data)
 }
 
-/// How to provide symbols for a stripped program.
-pub(crate) const NAMES: &str = "Do not strip it, keep its debug file beside it, or have on the PATH the ocamlopt that it was linked by";
+/// What gives names to a program that was stripped of them.
+pub(crate) const NAMES: &str = "Do not strip it, keep its debug file beside it, or have the \
+    ocamlopt that linked it in PATH";
 
 impl std::error::Error for Unknown {}
 

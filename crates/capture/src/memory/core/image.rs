@@ -73,7 +73,7 @@ impl Image {
             return Err("it is too short for an ELF file");
         }
         if !header.starts_with(MAGIC) {
-            return Err("it is no ELF file of 64 bits");
+            return Err("it is not a 64-bit ELF file");
         }
         let damaged = "its header is damaged";
         let short = |at: usize| word16(&header, at).ok_or(damaged);
@@ -93,11 +93,11 @@ impl Image {
             count => count,
         };
         if usize::from(short(54)?) != PROGRAM_HEADER || count > MOST_SEGMENTS {
-            return Err("its program headers are not as they should be");
+            return Err("its program headers are invalid");
         }
         let size = count * PROGRAM_HEADER;
         if at.checked_add(size as u64).is_none_or(|end| end > bytes.length()) {
-            return Err("its program headers are cut");
+            return Err("its program headers are truncated");
         }
         let mut table = vec![0; size];
         if !bytes.read(at, &mut table) {

@@ -127,10 +127,10 @@ impl Core {
     ) -> Result<Core, Wrong> {
         let image = Image::read(core.as_ref()).map_err(Wrong::core)?;
         if image.purpose != CORE {
-            return Err(Wrong::core("it is no core file"));
+            return Err(Wrong::core("it is not a core file"));
         }
         if image.machine != X86_64 {
-            return Err(Wrong::core("it is of a program for another machine than x86-64"));
+            return Err(Wrong::core("it is not of an x86-64 program"));
         }
         let mut found = Core {
             core,
@@ -184,7 +184,12 @@ impl Core {
     /// A sentence that the core file is truncated, if it is.
     pub fn cut(&self) -> Option<String> {
         let (there, whole) = (self.core.length(), self.whole);
-        (there < whole).then(|| format!("the core file is cut: {there} of {whole} bytes are there"))
+        (there < whole).then(|| {
+            format!(
+                "the core file is truncated: {there} of {whole} bytes \
+            are there"
+            )
+        })
     }
 
     /// Where to look for symbols.
@@ -261,7 +266,7 @@ impl Core {
             });
         }
         if let Some(why) = self.cut() {
-            self.gap(&format!("{cut} bytes of memory: {why}, perhaps by a limit of its size"));
+            self.gap(&format!("{cut} bytes of memory: {why}, perhaps because of a size limit"));
         }
     }
 
@@ -275,7 +280,7 @@ impl Core {
         let program = notes.program_headers.and_then(|address| at(&notes.files, address));
         let program = program.map(|file| file.path.clone());
         if program.is_none() {
-            self.gap("which of its files is the executable");
+            self.gap("the name of its executable");
         }
         let mut executable = Some(executable);
         // For each file, its start in memory; and its index, if it was found and is unchanged.
@@ -363,7 +368,7 @@ impl Core {
         if beginning.is_some_and(|beginning| self.read_from(beginning, &mut before)) {
             let mut now = vec![0; usize::try_from(file.length()).unwrap_or(PAGE).min(PAGE)];
             if !file.read(0, &mut now) || !before.starts_with(&now) {
-                self.gap(&format!("{}: the file is another now", path.display()));
+                self.gap(&format!("{}: the file has been replaced", path.display()));
                 return None;
             }
         }

@@ -67,7 +67,7 @@ impl Notes {
             let content_at = name_at + padded(name);
             let owner = bytes.get(name_at..name_at + name as usize);
             let Some(content) = bytes.get(content_at..content_at + length as usize) else {
-                self.damage.push("the notes are cut");
+                self.damage.push("the notes are truncated");
                 return;
             };
             if owner.is_some_and(|owner| owner.starts_with(b"CORE")) {
@@ -84,7 +84,7 @@ impl Notes {
                     self.threads.push(thread);
                     self.calls.push(call);
                 }
-                None => self.damage.push("a thread's registers are cut"),
+                None => self.damage.push("a thread's registers are truncated"),
             },
             PROCESS => self.pid = word32(content, PROCESS_ID_AT),
             AUXILIARY => {
