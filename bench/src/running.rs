@@ -128,9 +128,9 @@ fn micros() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64)
 }
 
-/// Parses `the program stood still for 4.3 ms at first, 280 µs in the end` into milliseconds.
+/// `the program was paused for 4.3 ms at the start, and for 280 µs at the end`, in milliseconds.
 fn pauses(told: &str) -> Option<(f64, f64)> {
-    let (_, rest) = told.split_once("stood still for ")?;
+    let (_, rest) = told.split_once("was paused for ")?;
     let mut words = rest.split_whitespace();
     let mut time = || {
         let number: f64 = words.by_ref().find_map(|word| word.parse().ok())?;

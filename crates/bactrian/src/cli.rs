@@ -7,20 +7,20 @@ use crate::derived_args::DeferredArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Color, Console};
 
-/// Shows what an OCaml program keeps in memory: what was allocated, where, and what became of it.
+/// A memory profiler for OCaml: what a program allocates, where, and what keeps it alive.
 #[derive(Parser, Debug)]
 #[command(name = "bactrian", version, propagate_version = true)]
 #[command(after_help = "Examples:
-  bactrian record -- ./server                what it allocates, into server.ctf
-  bactrian snapshot 1234                     what a running program holds, into PROGRAM.heap
-  bactrian live -- ./server                  what it does, while it does it
-  bactrian view trace.ctf                    look at it in a browser
-  bactrian info trace.ctf                    what is in this file
-  bactrian top trace.ctf --metric live       who holds memory at the end
-  bactrian flame trace.ctf -o flame.svg      the same as a picture
+  bactrian record -- ./server                record its allocations into server.ctf
+  bactrian snapshot 1234                     take a heap snapshot of a running process
+  bactrian live -- ./server                  watch a program while it runs
+  bactrian view trace.ctf                    explore a file in the browser
+  bactrian info trace.ctf                    what a file contains
+  bactrian top trace.ctf --metric live       functions by what is still live at the end
+  bactrian flame trace.ctf -o flame.svg      a flame graph
   bactrian diff before.ctf after.ctf         what changed
-  bactrian heap roots PROGRAM.heap           who holds the memory of a snapshot
-  bactrian query PROGRAM.heap \"select ..\"    anything else, in SQL
+  bactrian heap roots server.heap            which roots hold the memory of a snapshot
+  bactrian query server.heap \"select ..\"     anything else, in SQL
 
 Exit status: 0 done, 1 finding (check, diff), 2 usage, 3 bad input, 4 not supported here.")]
 pub struct Cli {
@@ -59,16 +59,16 @@ pub enum Command {
     Query(commands::query::Args),
     Ship(commands::ship::Args),
     Fleet(commands::fleet::Args),
-    /// Who holds the memory of a heap snapshot, and what it is
+    /// Analyse a heap snapshot: what it contains, and what keeps it alive
     Heap(DeferredArgs<commands::heap::Args>),
     Types(commands::types::Args),
     Agent(commands::agent::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
-    /// What a frozen copy of a program starts to be read: not for people.
+    /// Started by `snapshot` to read a frozen copy of a program: not for people.
     #[command(hide = true)]
     WalkFrozen,
-    /// What `record` starts to find out whether seccomp filters allow copies of a program: not for people.
+    /// Started by `record` to find out whether seccomp filters allow copies of a program: not for people.
     #[command(hide = true)]
     TryCopying,
 }

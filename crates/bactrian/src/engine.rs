@@ -82,7 +82,12 @@ pub fn find() -> Option<PathBuf> {
 
 /// Executes the program that has the engine.
 pub fn become_engine() -> Result<Status, Failure> {
-    let engine = find().ok_or_else(missing)?;
+    let engine = find().ok_or_else(|| {
+        let what = "queries need the program bactrian-query, which is neither beside bactrian \
+            nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
+                    tables for DuckDB and others";
+        Failure::NotSupported(what.to_owned())
+    })?;
     let error = Command::new(&engine).args(env::args_os().skip(1)).exec();
     Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
 }
@@ -103,7 +108,7 @@ pub fn program(engine: &dyn Engine) -> ExitCode {
         cli::Command::Ship(args) => commands::ship::run(&args, Some(engine), console),
         cli::Command::Snapshot(args) => commands::snapshot::run(&args, Some(engine), console),
         _ => {
-            let what = "this has the engine of queries, and does nothing else: use `bactrian`";
+            let what = "this program only runs queries for `bactrian`: use `bactrian query`";
             Err(Failure::Usage(what.to_owned()))
         }
     })

@@ -226,7 +226,7 @@ impl Evidence for Opened<'_> {
         let arg = match self.file(file)? {
             File::Snapshot(arg) => arg,
             File::Trace(path) => {
-                let why = format!("{} is no heap snapshot", path.display());
+                let why = format!("{} is not a heap snapshot", path.display());
                 return Err(QuestionError::Wrong(why));
             }
         };
@@ -248,7 +248,7 @@ impl Evidence for Opened<'_> {
 
     fn live(&self, file: FileNumber) -> Result<&dyn LiveSource, QuestionError> {
         let path = self.file(file)?.path().display();
-        Err(QuestionError::Wrong(format!("{path} is no recording of live numbers")))
+        Err(QuestionError::Wrong(format!("{path} is not a recording")))
     }
 
     fn info(&self, file: FileNumber) -> Result<FileInfo, QuestionError> {

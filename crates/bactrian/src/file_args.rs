@@ -22,7 +22,7 @@ pub struct TraceArg {
     /// Trace file; `-` is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Fail (status 3) if anything in the file was lost or damaged
+    /// Fail (status 3) if anything in the file is lost or damaged
     #[arg(long)]
     pub strict: bool,
 }
@@ -62,7 +62,7 @@ pub struct HeapArg {
 /// Snapshots that a question is about, in the order in which they were taken.
 #[derive(clap::Args, Debug)]
 pub struct HeapsArg {
-    /// Heap snapshots, the first one first
+    /// Heap snapshots, the earliest first
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Fail (status 3) if anything in a file is lost or damaged
@@ -131,8 +131,8 @@ impl HeapArg {
         if let Some(blocks @ 1..) = heap.unreached_if_known() {
             let what = show_number(blocks, "block");
             console.warn(&format!(
-                "{}: {what} cannot be reached from any root that the snapshot has; nobody is said to \
-                 hold them",
+                "{}: {what} cannot be reached from any root that the snapshot has; they are attributed \
+                 to no root",
                 self.file.display()
             ))?;
         }

@@ -23,7 +23,7 @@ pub fn warn_if_empty(
     console: &mut Console,
 ) -> Result<(), Failure> {
     if found.value <= 0.0 && !filter.admits_all() {
-        console.warn("no sampled object is what the filters ask for")?;
+        console.warn("no sampled object matches the filters")?;
     }
     Ok(())
 }

@@ -17,14 +17,14 @@ const LIMIT: &str = "BACTRIAN_INDEX_LIMIT";
 /// Larger indexes are announced, so that nobody wonders where the disk space went.
 const LARGE: u64 = 16_000_000;
 
-/// Whether to do without an index.
+/// Whether to use an index.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct IndexArg {
-    /// Neither use nor keep an index (in ~/.cache/bactrian/indexes, 2 GB at most)
+    /// Do not use or keep an index (in ~/.cache/bactrian/indexes, at most 2 GB)
     ///
-    /// An index has what was computed from a snapshot, so that the next question to it is answered at once. Indexes are kept
-    /// in $XDG_CACHE_HOME/bactrian/indexes or ~/.cache/bactrian/indexes, 2 GB of them at most; the least recently used are
-    /// removed first. BACTRIAN_INDEX_LIMIT=SIZE sets another bound; 0 keeps none.
+    /// An index contains what was computed from a snapshot, so that the next question is answered at once. Indexes are kept in
+    /// $XDG_CACHE_HOME/bactrian/indexes or ~/.cache/bactrian/indexes, at most 2 GB in total; the least recently used are removed
+    /// first. BACTRIAN_INDEX_LIMIT=SIZE sets another limit; 0 keeps none.
     #[arg(long)]
     no_index: bool,
 }
@@ -57,14 +57,14 @@ fn sentence(news: IndexNews<'_>) -> Option<String> {
     match news {
         IndexNews::Written { bytes: 0..LARGE, .. } => None,
         IndexNews::Written { directory, bytes } => Some(format!(
-            "an index of {} is kept in {}: it makes the next questions to this snapshot quick \
-             (--no-index or {LIMIT}=0 keeps none)",
+            "an index of {} was written to {}: it speeds up further questions about this \
+             snapshot (--no-index or {LIMIT}=0 turns this off)",
             size(bytes),
             visible(&directory.display().to_string())
         )),
         IndexNews::TooLarge { bytes, limit } => Some(format!(
-            "no index is kept: it would take {}, and all together may take {} ({LIMIT}); so the next question \
-             takes as long",
+            "no index was written: it would take {}, but all indexes together may take {} \
+             ({LIMIT}); the next question will take as long",
             size(bytes),
             size(limit)
         )),

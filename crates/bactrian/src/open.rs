@@ -50,8 +50,11 @@ pub fn open_types(path: &Path) -> Result<Table, Failure> {
     let bytes = std::fs::read(path).map_err(|error| anyhow::anyhow!("{}: {error}", name(path)))?;
     Ok(Table::read(&bytes).map_err(|error| {
         let hint = match error {
-            bactrian_types::Error::NotATable => ". Tables are what `bactrian types build` writes",
-            _ => ". Make it anew with `bactrian types build`",
+            bactrian_types::Error::NotATable => {
+                ". Tables of types are written by `bactrian \
+                types build`"
+            }
+            _ => ". Build it again with `bactrian types build`",
         };
         anyhow::anyhow!("{}: {error}{hint}", name(path))
     })?)
@@ -61,12 +64,12 @@ pub fn open_types(path: &Path) -> Result<Table, Failure> {
 pub fn bad_snapshot(path: &Path, error: &bactrian_snapshot::Error) -> anyhow::Error {
     let hint = match error {
         bactrian_snapshot::Error::Version(version) if *version < bactrian_snapshot::VERSION => {
-            ". It is of an earlier Bactrian: take it anew"
+            ". It was taken by an older Bactrian: take a new one"
         }
         bactrian_snapshot::Error::Version(_) => NEWER,
         bactrian_snapshot::Error::NotASnapshot { .. } => {
-            ". Snapshots are what `bactrian record --snapshots` and `bactrian snapshot` write; traces are for \
-             `bactrian top` and others"
+            ". Snapshots are written by `bactrian record --snapshots` and `bactrian snapshot`; \
+             use `bactrian top` and others for traces"
         }
         _ => "",
     };
@@ -87,12 +90,15 @@ fn open_input(path: &Path) -> Result<Input, Failure> {
 fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
     let hint = match input.get(..) {
         Some(bytes) if is_snapshot(bytes) => {
-            ". It is a heap snapshot: `bactrian heap`, `info` and `check` read those"
+            ". It is a heap snapshot: use `bactrian heap`, `info` or `check`"
         }
         Some(bytes) if bytes.starts_with(recording::MAGIC) => {
-            ". It is a recording of live numbers: `bactrian live` shows those"
+            ". It is a recording: use `bactrian live`"
         }
-        _ => ". A trace is the file that MEMTRACE names when a program linked with memtrace runs",
+        _ => {
+            ". Traces are written by `bactrian record`, and by programs linked with memtrace to \
+            the file that MEMTRACE names"
+        }
     };
     let trace = TraceFile::new(input).map_err(|error| {
         let hint = match error {

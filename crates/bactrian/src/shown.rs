@@ -26,10 +26,10 @@ use crate::open::{self, bad_snapshot, open_evidence};
 use crate::output::{Color, Console};
 use crate::types::TypesArg;
 
-/// What is to be shown.
+/// The files to show.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ShownArgs {
-    /// Traces, heap snapshots and recordings of live numbers, in any order; `-` is standard input
+    /// Traces, heap snapshots and recordings, in any order; `-` is standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -100,7 +100,7 @@ impl ShownArgs {
     fn open(&self, running: Option<&Running<'_>>, console: &mut Console) -> Result<Shown, Failure> {
         let command = running.map_or(&[][..], |running| running.command);
         if self.files.is_empty() && command.is_empty() {
-            return Err(Failure::Usage("what is to be shown? Name at least one file".to_owned()));
+            return Err(Failure::Usage("nothing to show: name at least one file".to_owned()));
         }
         let mut files = Vec::new();
         for path in &self.files {
@@ -135,8 +135,8 @@ impl ShownArgs {
         };
         let is_file = matches!(target, Target::File(_));
         if !is_file && !is_live {
-            let what =
-                "a report is of files; record a program first (bactrian live --record run.live)";
+            let what = "a report is made from files: record the program first (bactrian live --record \
+                 run.live)";
             return Err(Failure::Usage(format!("{}: {what}", path.display())));
         }
         let pid = if let Target::Process(pid) = target { Some(pid) } else { None };

@@ -16,14 +16,14 @@ use crate::failure::Failure;
 use crate::open::open_types;
 use crate::output::Console;
 
-/// The table that a user may name.
+/// The table of types that a user may name.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct TypesArg {
-    /// Table of types, from `bactrian types build` [default: FILE.types beside the file, or made from the program's build
-    /// if that is there]
+    /// Table of types, from `bactrian types build` [default: FILE.types beside the file, or built from the program's build
+    /// if that is found]
     #[arg(long, value_name = "FILE")]
     types: Option<PathBuf>,
-    /// Do without types
+    /// Do not use types
     #[arg(long, conflicts_with = "types")]
     no_types: bool,
 }

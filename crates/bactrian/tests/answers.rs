@@ -410,7 +410,7 @@ fn assistants_get_the_same_answers() {
     let opened = assistant.call("open", &json!({ "path": files[0] }));
     assert_eq!(serde_json::from_str::<Value>(&opened).expect("JSON")["file"], 4);
     let refused = assistant.call("trace_top", &json!({ "by": "colour" }));
-    assert!(refused.starts_with("by=colour: it is one of site, "), "{refused}");
+    assert!(refused.starts_with("by=colour: must be one of site, "), "{refused}");
     let refused = assistant.call("heap_classes", &json!({ "file": 2, "number": -1 }));
     assert!(refused.contains("number=-1"), "{refused}");
     assert!(assistant.call("open", &json!({ "path": "/nowhere" })).contains("/nowhere"));
@@ -450,7 +450,7 @@ mod consumers {
         }
         let refused = next();
         assert_eq!(refused["failed"], true, "{refused}");
-        assert!(refused["text"].as_str().is_some_and(|text| text.contains("it is one of")));
+        assert!(refused["text"].as_str().is_some_and(|text| text.contains("must be one of")));
     }
 }
 
@@ -738,7 +738,7 @@ fn invalid_questions_get_an_error() {
         ("trace/timeline?file=0&live-in=3..1", "live-in=3..1"),
         ("trace/flame?file=0&at=99999999", "no such stack"),
         ("trace/diff?before=0&after=9", "there is no file 9"),
-        ("trace/top?fil=0", "there is no such parameter"),
+        ("trace/top?fil=0", "no such parameter"),
         ("heap/paths?file=0", "what"),
     ] {
         let (status, answer) = served.ask(question);

@@ -242,5 +242,5 @@ fn sources_are_found_in_the_given_directories() {
     let with = listing("./kept.byte --function Kept_here.pair --source-dir aside");
     assert!(with.contains("\nkept_here.ml:1  let pair x = (x, x)\n"), "{with}");
     let by_source = listing("./kept.byte --function Kept_here.pair --source");
-    assert!(by_source.contains("kept_here.ml (not found; --source-dir tells where it is)"));
+    assert!(by_source.contains("kept_here.ml (not found; give its folder with --source-dir)"));
 }

@@ -347,7 +347,7 @@ fn programs_without_symbols_get_the_right_advice() {
         assert_eq!(said["program"]["ocaml"]["version_source"], "code");
         assert_eq!(said["attach"]["works"], "yes");
         let advice = said["record"]["way_out"].as_str().expect("words");
-        assert!(advice.ends_with("by bactrian snapshot PID"), "{advice}");
+        assert!(advice.ends_with("with bactrian snapshot PID"), "{advice}");
     }
 }
 

@@ -315,7 +315,7 @@ fn members_of_a_row_are_listed_or_refused_with_a_reason() {
     assert!(told.contains("@130 ") && told.contains("2 more; -n 0 shows all"), "{told}");
     let output = run("heap paths --no-index small.heap string --members @0");
     assert!(!text(&output.stdout).contains("One row"), "{output:?}");
-    assert!(text(&output.stderr).contains("no row stands for @0"), "{output:?}");
+    assert!(text(&output.stderr).contains("no row contains @0"), "{output:?}");
     let output = run("heap paths --no-index small.heap @130 --members @130");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("@130 is one block"), "{output:?}");

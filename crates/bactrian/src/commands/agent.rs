@@ -15,11 +15,11 @@ use super::snapshots::{SnapshotArgs, prefix};
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
-/// Print how a service manager or a container starts a program observed.
+/// Print the environment variables that make a service manager or container record a program.
 ///
-/// Prints the environment variables to start a program with, one per line. LD_PRELOAD names the agent, a
-/// library that this command puts into your cache directory, or into --install. The trace is
-/// BACTRIAN_TRACE; if there is such a file, the process id is put before its extension.
+/// Prints one variable per line. LD_PRELOAD names the agent, a library that this command writes into your cache
+/// directory, or into --install. BACTRIAN_TRACE names the trace; if that file exists, the process id is inserted
+/// before its extension.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   env $(bactrian agent -o /tmp/x.ctf) ./server
@@ -29,13 +29,13 @@ use crate::output::Console;
 pub struct Args {
     #[command(flatten)]
     record: RecordArgs,
-    /// Where the trace is to be written
+    /// File the trace is written to
     #[arg(long, short, value_name = "FILE", default_value = "bactrian.ctf")]
     output: PathBuf,
-    /// Put the agent into this directory
+    /// Write the agent into this directory
     #[arg(long, value_name = "DIRECTORY")]
     install: Option<PathBuf>,
-    /// Print the agent's path only
+    /// Print only the path of the agent
     #[arg(long)]
     path: bool,
 }
@@ -43,26 +43,26 @@ pub struct Args {
 /// What the agent is to do, as record and agent take it.
 #[derive(Clone, clap::Args, Debug)]
 pub struct RecordArgs {
-    /// Samples per allocated word, up to 1; auto: 1e-3 at first, and lower as the trace grows, down to 8e-6
+    /// Samples per allocated word, at most 1; auto: 1e-3 at first, falling to 8e-6 as the trace grows
     #[arg(long, value_name = "RATE", default_value = falling::WORD, value_parser = rate)]
     pub rate: Rate,
-    /// Every allocation (a rate of 1); the program becomes several times slower
+    /// Record every allocation (a rate of 1); the program becomes several times slower
     #[arg(long, conflicts_with = "rate")]
     pub exact: bool,
-    /// How many frames of a stack to keep, the innermost ones
+    /// How many frames of a call stack to keep, innermost first
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_DEPTH,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     pub depth: u32,
     /// What to do with child processes that are OCaml programs [default: follow]
     #[arg(long, value_name = "WHAT")]
     pub children: Option<ChildrenArg>,
-    /// Start and stop recording on this signal, such as USR2; it is off at first
+    /// Start and stop recording on this signal, such as USR2; recording is off until the first one
     #[arg(long, value_name = "SIGNAL", conflicts_with_all = ["after", "duration"])]
     pub signal: Option<Signal>,
-    /// Start recording after so many seconds
+    /// Start recording after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub after: f64,
-    /// Stop recording after so many seconds
+    /// Stop recording after this many seconds
     #[arg(long = "for", id = "duration", value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub struct RecordArgs {
 pub enum ChildrenArg {
     /// Record them too, each into a file of its own
     Follow,
-    /// Leave them alone; they do not see our environment variables
+    /// Do not record them; they do not inherit our environment variables
     Ignore,
 }
 
@@ -161,7 +161,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Some(directory) => agent::install_into(&std::path::absolute(directory)?),
         None => agent::install(),
     };
-    let path = path.context("cannot put the agent down")?;
+    let path = path.context("cannot write the agent")?;
     if args.path {
         writeln!(console.out(), "{}", path.display())?;
         return Ok(Status::Done);

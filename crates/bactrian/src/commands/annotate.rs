@@ -18,10 +18,10 @@ use crate::output::{
     BAD, Console, FAINT, HEADING, print_json, show_estimate, show_share, show_value, visible,
 };
 
-/// A source file with what each line allocates, or holds, beside it.
+/// Show a source file with what each line allocates or keeps.
 ///
-/// Of any trace, of native code or bytecode. `self` is what a line allocates itself, `total` what is allocated in
-/// it and in all it calls. Lines are those that debug information names.
+/// Works for any trace, of native code or bytecode. `self` is what a line allocates itself, `total` includes everything
+/// it calls. Lines are those that debug information names.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian annotate src/cache.ml --profile trace.ctf
@@ -39,7 +39,7 @@ pub struct Args {
     lsp: bool,
     #[command(flatten)]
     metric: DerivedArgs<MetricOption>,
-    /// Print all lines, not only those near some that count
+    /// Print all lines, not only those near a line that allocates
     #[arg(long)]
     all: bool,
     /// Print JSON
@@ -123,8 +123,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             }
         }
         if lines.is_empty() {
-            let file = source_path.display();
-            let what = format!("nothing in the trace is of {file}; top --by file lists its files");
+            let file = args.source.display();
+            let what = format!(
+                "the trace has no allocations in {file}; `bactrian top --by file` \
+                lists its files"
+            );
             console.warn(&what)?;
         }
     }

@@ -17,38 +17,38 @@ use crate::filters::FilterArgs;
 use crate::open::{Evidence, account, open, open_evidence};
 use crate::output::{Console, print_envelope, show_estimate};
 
-/// Hold a trace or snapshot against limits, for continuous integration.
+/// Check a trace or snapshot against limits, for continuous integration.
 ///
-/// A check fails (status 1) when the whole 95 % interval lies above the limit, so sampling alone does not
-/// fail a build. If the limit lies within the interval, or some of the trace is lost, that is undecided: it is
-/// said and does not fail. Of a snapshot all sizes are exact; that its file is whole is checked in any case.
+/// A check fails (status 1) only if the whole 95 % confidence interval lies above the limit, so that sampling noise does
+/// not fail a build. If the limit lies within the interval, or part of the trace is lost, the check is undecided: this is
+/// reported, but does not fail. Sizes of a snapshot are exact; whether its file is complete is always checked.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian check trace.ctf --max-live 200MB --max-allocated 5GB
   bactrian check trace.ctf --baseline main.ctf --fail-above 5%
-  bactrian check trace.ctf --max-live 1MB --in Cache.add    what one function may hold
+  bactrian check trace.ctf --max-live 1MB --in Cache.add    limits one function
   bactrian check trace.ctf --max-live 200MB --format github    annotations at the allocating line
   bactrian check trace.ctf --baseline main.ctf --format markdown >> $GITHUB_STEP_SUMMARY
-  bactrian check server.1.heap --max-live 200MB    whether the file is whole, and the live size")]
+  bactrian check server.1.heap --max-live 200MB    checks that the file is complete, and its live size")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// Most bytes that may be alive at any moment
+    /// Maximum size of what is live at any moment
     #[arg(long, value_name = "SIZE")]
     max_live: Option<Bytes>,
-    /// Most bytes that may be allocated in all
+    /// Maximum size of everything that is allocated
     #[arg(long, value_name = "SIZE")]
     max_allocated: Option<Bytes>,
     /// Compare peak live size and allocation with this trace, or live size with this snapshot
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Growth over the baseline that is allowed
+    /// Allowed growth over the baseline
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     fail_above: f64,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Who is told how it ended
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     format: CheckFormat,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl Args {
 fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
     let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-    number.map(|number| number / 100.0).ok_or_else(|| "write a percentage, as 5%".to_owned())
+    number.map(|number| number / 100.0).ok_or_else(|| "not a percentage, such as 5%".to_owned())
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -92,7 +92,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let vitals = Vitals::of(&trace, &filter);
     if vitals.allocated.value <= 0.0 && !filter.admits_all() {
-        let what = "no sampled object is what the filters ask for, so there is nothing to check";
+        let what = "no sampled object matches the filters, so there is nothing to check";
         return Err(Failure::Input(anyhow::anyhow!(what)));
     }
     let mut checks = Vec::new();

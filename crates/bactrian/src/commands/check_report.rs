@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::output::{BAD, Console, GOOD, WARNING, visible};
 
-/// Who is told.
+/// Output format of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum CheckFormat {
-    /// People
+    /// Plain text
     #[default]
     Text,
-    /// Scripts
+    /// JSON
     Json,
     /// GitHub Actions: annotations, at the allocating line where it is known
     Github,
-    /// A summary of a job
+    /// A job summary in Markdown
     Markdown,
-    /// What collects the results of tests
+    /// JUnit XML, for tools that collect test results
     Junit,
-    /// What collects the findings of analysers
+    /// SARIF, for tools that collect findings of analysers
     Sarif,
 }
 

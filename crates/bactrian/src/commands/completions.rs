@@ -12,7 +12,7 @@ use crate::output::Console;
   bactrian completions bash > ~/.local/share/bash-completion/completions/bactrian
   bactrian completions fish > ~/.config/fish/completions/bactrian.fish")]
 pub struct Args {
-    /// For which shell
+    /// The shell to print completions for
     shell: clap_complete::Shell,
 }
 

@@ -11,11 +11,11 @@ use crate::file_args::TraceArg;
 use crate::filters::FilterArgs;
 use crate::output::{Console, write_file};
 
-/// Write a trace anew: smaller, mended, without names.
+/// Rewrite a trace: smaller, repaired, or without names.
 ///
-/// Another version, fewer samples, a window of time, only some objects, no names; combined as you like.
-/// Without options, a sound trace comes out byte for byte, and of a damaged one what can be read, as a
-/// sound trace.
+/// Change the format version, lower the sampling rate, keep a time window or only some objects, remove names; options can
+/// be combined. Without options, an intact trace is copied byte for byte; from a damaged one, everything that can be read
+/// is written as an intact trace.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian convert big.ctf -o small.ctf --subsample 1e-6
@@ -25,23 +25,23 @@ use crate::output::{Console, write_file};
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// Where to write it; `-` is standard output
+    /// Where to write the new trace; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Format version; the trace's own if not given (of version 1, version 2)
+    /// Format version [default: that of the trace; 2 for version 1]
     #[arg(long, value_name = "VERSION")]
     to: Option<Version>,
-    /// Come down to this sampling rate
+    /// Lower the sampling rate to this
     #[arg(long, value_name = "RATE")]
     subsample: Option<f64>,
-    /// What --subsample draws lots with; the same number keeps the same samples
+    /// Seed of the random choice of --subsample; the same seed keeps the same samples
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "subsample")]
     seed: u64,
-    /// Only what happens in this time, to objects allocated in it
+    /// Keep only events in this time window, of objects allocated in it
     #[arg(long, value_name = "TIMES", conflicts_with = "allocated")]
     window: Option<Between<Time>>,
-    /// Leave out names of functions, files, program and machine, and the context; code addresses, sizes, times
-    /// and the process id stay
+    /// Remove names of functions, files, program and host, and the context; code addresses, sizes, times and the process id
+    /// stay
     #[arg(long)]
     strip_names: bool,
     #[command(flatten)]
@@ -51,9 +51,9 @@ pub struct Args {
 /// Versions that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Version {
-    /// What memtrace 0.1 to 0.2 and its viewer read; domains are merged
+    /// Read by memtrace 0.1 to 0.2 and its viewer; domains are merged
     V2,
-    /// What newer memtrace reads; domains are kept apart
+    /// Read by newer memtrace; domains are kept apart
     V3,
 }
 
@@ -61,7 +61,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let trace = args.trace.open()?;
     let mut filter = args.filters.filter()?;
     if !filter.hidden.is_empty() {
-        let what = "--hide changes what is shown, not what is recorded: give it where you look";
+        let what = "--hide changes what is shown, not what is recorded: use it with the command \
+            that shows the trace";
         return Err(Failure::Usage(what.to_owned()));
     }
     if let Some(window) = args.window {
@@ -71,7 +72,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         && !(rate > 0.0 && rate <= trace.info().sample_rate)
     {
         let own = trace.info().sample_rate;
-        let what = format!("--subsample must be above 0 and not above the trace's own rate, {own}");
+        let what = format!("--subsample must be above 0 and at most the trace's own rate, {own}");
         return Err(Failure::Usage(what));
     }
     let changes = Changes {

@@ -18,18 +18,18 @@ use crate::output::{
 };
 
 #[derive(clap::Args, Debug)]
-#[command(about = "What changed between two traces, or heap snapshots; significant changes first")]
-#[command(long_about = format!("{}. Status 1 if there is one, 0 if not", long_about::<DiffQuestion>()))]
+#[command(about = "What changed between two traces or heap snapshots, significant changes first")]
+#[command(long_about = format!("{}. Exit status 1 if there is a significant change, 0 if not", long_about::<DiffQuestion>()))]
 #[command(after_help = "Examples:
   bactrian diff before.ctf after.ctf
   bactrian diff before.ctf after.ctf --by site --metric peak
   bactrian diff 4.13.ctf 5.3.ctf --hide '/^Stdlib/'")]
 pub struct Args {
-    /// Trace before; `-` is standard input
+    /// Earlier trace or snapshot; `-` is standard input
     before: PathBuf,
-    /// Trace after
+    /// Later trace or snapshot
     after: PathBuf,
-    /// Fail (status 3) if anything in a file was lost or damaged
+    /// Fail (status 3) if anything in a file is lost or damaged
     #[arg(long)]
     strict: bool,
     #[command(flatten)]

@@ -19,17 +19,17 @@ const LISTED: usize = 5;
 /// Width of the names of facts.
 const MARGIN: usize = 14;
 
-/// What works for a program, why not, and the way out.
+/// Show what works for a program, what does not and why, and what to do about it.
 ///
-/// Looks at the program's file without running it. Exit status 4 if it cannot be recorded.
+/// Examines the program's file without running it. Exit status 4 if the program cannot be recorded.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian doctor ./server       what can be observed of this program
-  bactrian doctor unison         the same of one that is in PATH
-  bactrian doctor 1234           of a process, by its number, unless a file here is named so
+  bactrian doctor unison         the same for a program in PATH
+  bactrian doctor 1234           for a process, by its id, unless a file here has this name
   bactrian doctor ./server --json | jq .result.record")]
 pub struct Args {
-    /// A program, found as the shell finds it, or the number of a process
+    /// A program, looked up in PATH as the shell does, or a process id
     #[arg(value_name = "PROGRAM|PID")]
     subject: OsString,
     /// Print JSON
@@ -152,29 +152,29 @@ fn show_ocaml(ocaml: &OcamlFacts) -> String {
             Some(runtime) => {
                 format!("Sys.ocaml_version, but the runtime's symbols are those of {runtime}")
             }
-            None => "Sys.ocaml_version; the runtime's symbols are of no known version".to_owned(),
+            None => "Sys.ocaml_version; the runtime's symbols match no known version".to_owned(),
         },
         Some(VersionSource::Symbols) => "the runtime's symbols".to_owned(),
         Some(VersionSource::DebugFile) => "the symbols in its debug file".to_owned(),
         Some(VersionSource::Code) => {
-            "the runtime's code, which is that of an ocamlopt here".to_owned()
+            "the runtime's code, which matches an ocamlopt installed here".to_owned()
         }
         Some(VersionSource::MagicNumber) => "the magic number of the bytecode".to_owned(),
     };
-    format!("{version} (told by {source}), {kind}")
+    format!("{version} (according to {source}), {kind}")
 }
 
 fn show_debug_info(debug: &Debug) -> String {
     let Debug { is_complete, modules_with, modules_without } = debug;
     let Some(with) = modules_with else {
         return match is_complete {
-            true => "places in the source are known".to_owned(),
+            true => "source locations are known".to_owned(),
             false => "none: it was compiled without -g".to_owned(),
         };
     };
     let all = with + modules_without.len();
     if *is_complete {
-        return format!("places of allocations are known in all {all} modules that allocate");
+        return format!("allocation sites are known in all {all} modules that allocate");
     }
     let listed: Vec<_> = modules_without.iter().take(LISTED).map(String::as_str).collect();
     let more = match modules_without.len().saturating_sub(LISTED) {
@@ -183,8 +183,8 @@ fn show_debug_info(debug: &Debug) -> String {
     };
     let listed = listed.join(", ");
     format!(
-        "places of allocations are known in {with} of {all} modules that allocate, not in \
-         {listed}{more} (was -g given?)"
+        "allocation sites are known in {with} of {all} modules that allocate, not in \
+         {listed}{more} (compile them with -g)"
     )
 }
 
@@ -200,31 +200,29 @@ fn show_image(image: &Image) -> String {
     let [stripped, dwarf] = [image.is_stripped, image.has_dwarf];
     parts.push(if stripped { "stripped" } else { "not stripped" }.to_owned());
     if dwarf {
-        parts.push("with debug info of C".to_owned());
+        parts.push("with C debug info".to_owned());
     }
     parts.join(", ")
 }
 
 fn show_exports(image: &Image) -> String {
     match image.missing_symbols.as_slice() {
-        [] => "all that the agent needs of the runtime".to_owned(),
+        [] => "everything that the agent needs from the runtime".to_owned(),
         missing => format!("not {}", missing.join(", ")),
     }
 }
 
 fn print_process(process: &Process, console: &mut Console) -> Result<(), Failure> {
     let agent = match &process.agent {
-        Some(path) => format!("{}, with the agent in it ({path})", process.pid),
-        None => format!("{}, without the agent in it", process.pid),
+        Some(path) => format!("{}, agent loaded ({path})", process.pid),
+        None => format!("{}, agent not loaded", process.pid),
     };
     line(console, "process", &agent)?;
     let places = match (process.has_other_files, process.has_other_numbers) {
         (false, false) => return Ok(()),
-        (true, false) => "files of its own, as in a container: paths mean others there",
-        (false, true) => "process numbers of its own, as in a container",
-        (true, true) => {
-            "files and process numbers of its own, as in a container: paths mean others there"
-        }
+        (true, false) => "its own mount namespace, as in a container: paths differ there",
+        (false, true) => "its own pid namespace, as in a container",
+        (true, true) => "its own mount and pid namespaces, as in a container: paths differ there",
     };
     line(console, "namespaces", places)
 }

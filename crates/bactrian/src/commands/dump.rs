@@ -11,22 +11,22 @@ use crate::file_args::TraceArg;
 use crate::filters::FilterArgs;
 use crate::output::{Console, Tap, visible};
 
-/// Every event as text: one line each.
+/// Print every event as text, one per line.
 ///
-/// Time in seconds, what happened, the object's number; for allocations also size in words, samples,
-/// heap and stack, innermost frame first.
+/// A line has the time in seconds, the event and the object's number; for allocations also the size in words, the number of
+/// samples, the heap, and the call stack, innermost frame first.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian dump trace.ctf | head
-  bactrian dump trace.ctf --size 1MB.. --depth 0     large objects with whole stacks
+  bactrian dump trace.ctf --size 1MB.. --depth 0     large objects with full call stacks
   bactrian dump trace.ctf --json | jq 'select(.event == \"alloc\") | .words'")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// How many frames of each stack, innermost first; 0 for all
+    /// How many frames of each call stack to print, innermost first; 0 for all
     #[arg(long, value_name = "FRAMES", default_value_t = 4)]
     depth: usize,
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -24,9 +24,9 @@ use crate::shown::is_recording;
 
 /// Write a profile for another tool.
 ///
-/// folded: flame graph scripts. pprof: Go's pprof, with allocated and live bytes and objects. speedscope:
-/// speedscope.app. firefox: profiler.firefox.com. csv and json: spreadsheets and scripts. parquet: tables for DuckDB, pandas,
-/// Spark and other engines, in a folder; of recordings of live numbers, too.
+/// folded: for flame graph scripts. pprof: for Go's pprof, with allocated and live bytes and objects. speedscope: for
+/// speedscope.app. firefox: for profiler.firefox.com. csv and json: for spreadsheets and scripts. parquet: a folder of tables
+/// for DuckDB, pandas, Spark and other engines; recordings can be exported to it, too.
 /// For heap snapshots this is `bactrian heap export`, which has more options.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -40,13 +40,13 @@ pub struct Args {
     /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(names()))]
     to: String,
-    /// Where to write it; standard output if not given
+    /// Where to write it [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Add stacks below this share of everything to their callers, in percent; 0 keeps all
+    /// Add stacks below this share of the total to their callers, in percent; 0 keeps all stacks
     #[arg(long, value_name = "PERCENT", default_value_t = 0.001)]
     min_share: f64,
-    /// Show every call of a function that calls itself, instead of one for all
+    /// Show every call of a recursive function, instead of merging them into one
     #[arg(long)]
     recursion: bool,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
                 write_recording(file, *strict, args.output.as_deref(), console)
             }
             false => {
-                let what = format!("recordings of live numbers can be written as {PARQUET} only");
+                let what = format!("recordings can only be exported to {PARQUET}");
                 Err(Failure::Usage(what))
             }
         };
@@ -90,7 +90,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     })?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     if output == Path::new("-") && to == Format::Pprof && std::io::stdout().is_terminal() {
-        let what = "pprof files are not for the terminal; give -o FILE or redirect the output";
+        let what = "pprof files are binary: use -o FILE or redirect the output";
         return Err(Failure::Usage(what.to_owned()));
     }
     let min_share = share(args.min_share)?;
@@ -133,7 +133,7 @@ fn live_points(trace: &bactrian_analysis::TraceFile, filter: &Filter) -> Vec<Liv
 fn export_tables(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !args.filters.filter()?.admits_all() {
         let what =
-            "tables have all objects: filter them where they are asked, as `where words > 100`";
+            "tables contain all objects: filter them in your queries, such as `where words > 100`";
         return Err(Failure::Usage(what.to_owned()));
     }
     let of_trace = TraceTables::new(Arc::new(args.trace.open()?));

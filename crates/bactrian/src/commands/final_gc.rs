@@ -65,18 +65,19 @@ pub fn apply(
         let dead = show_number(dead as u64, "sampled block");
         // A failure to print does not affect the recording.
         let _ = console.note(&format!(
-            "at the end {dead} not collected yet, but held by nothing: counted as collected"
+            "{dead} unreachable at the end but not collected yet: counted as collected"
         ));
     }
     if let Some(first) = failed.first() {
         let others = match failed.len() - 1 {
             0 => String::new(),
             others => {
-                format!(", and of {} the same or the like", show_number(others as u64, "trace"))
+                format!(", and {} had similar problems", show_number(others as u64, "trace"))
             }
         };
         console.complain(&format!(
-            "what is alive at the end may be held by nothing, --final-gc was of no use: {first}{others}"
+            "--final-gc failed, so blocks that are live at the end may be unreachable: \
+             {first}{others}"
         ));
     }
     for one in at_exit.iter().filter(|_| !are_wanted) {
@@ -92,23 +93,23 @@ fn apply_to(trace: &Path, snapshots: &[ExitSnapshot]) -> Result<usize, Failure> 
     let index = Index::skim(&input).map_err(anyhow::Error::from)?;
     let info = index.info();
     let of_it = snapshots.iter().find(|snapshot| snapshot.pid == info.pid);
-    let snapshot = of_it.ok_or_else(|| no("there is no snapshot of the program's end"))?;
+    let snapshot = of_it.ok_or_else(|| no("there is no snapshot of the program at exit"))?;
     let state = Recorder::parse(&info.context).map(|recorder| recorder.state);
     if state != Some(State::Ended) {
-        return Err(no("the sampler did not run until the program's end"));
+        return Err(no("the sampler did not run until the program ended"));
     }
     if snapshot.gaps > 0 || !index.losses().is_clean() {
-        return Err(no("the snapshot of the program's end, or the trace, is not whole"));
+        return Err(no("the snapshot at exit, or the trace, is incomplete"));
     }
     let before = Micros(snapshot.taken.saturating_sub(info.start));
     let mut dead = bactrian_trace::uncollected(&input, &index, before);
     dead.retain(|object| !snapshot.objects.contains(object));
     let packets = bactrian_trace::collected_at_end(&index, &dead);
-    let mut file = OpenOptions::new().append(true).open(trace).context("the trace")?;
+    let mut file = OpenOptions::new().append(true).open(trace).context("cannot write the trace")?;
     if let Err(error) = file.write_all(&packets) {
         // For example because the disk is full. The recording is restored.
         let _ = file.set_len(input.len() as u64);
-        return Err(Failure::Input(anyhow::Error::from(error).context("the trace")));
+        return Err(Failure::Input(anyhow::Error::from(error).context("cannot write the trace")));
     }
     Ok(dead.len())
 }

@@ -13,11 +13,11 @@ use crate::failure::{Failure, Status};
 use crate::file_args::TraceArg;
 use crate::output::{Console, show_estimate, write_file};
 
-/// A flame graph as one SVG file; of two traces, what changed.
+/// Draw a flame graph as one SVG file; for two traces, what changed.
 ///
-/// It zooms and searches in any browser.
-/// The width of a frame is what is kept, or allocated, in it and in all it calls. Of two traces it is that of the second: red
-/// frames grew, blue ones shrank, and pale ones changed no more than chance explains.
+/// The picture zooms and searches in any browser.
+/// The width of a frame is what is kept, or allocated, in it and in everything it calls. For two traces, widths are those of
+/// the second: red frames grew, blue ones shrank, and pale ones changed no more than chance explains.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian flame trace.ctf -o flame.svg
@@ -26,10 +26,10 @@ use crate::output::{Console, show_estimate, write_file};
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// A trace of the same program later, or changed
+    /// A later trace of the same program, or a changed one, to compare with
     #[arg(value_name = "AFTER")]
     after: Option<PathBuf>,
-    /// Where to write the picture; `-` is standard output
+    /// Where to write the SVG; `-` is standard output
     #[arg(long, short, value_name = "SVG")]
     output: PathBuf,
     /// Draw callees above their callers, like flames, instead of below
@@ -63,7 +63,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let lost = asked.answer.losses.iter().flat_map(|losses| losses.sentences());
     let notes = lost.chain(asked.answer.notes.iter().cloned()).collect();
     let about = FlameAbout { notes, up: args.up, width: args.width };
-    let svg = flame_svg(flame, &about).map_err(|fault| anyhow::anyhow!("no picture: {fault}"))?;
+    let svg = flame_svg(flame, &about).map_err(|fault| {
+        anyhow::anyhow!(
+            "cannot draw the flame \
+        graph: {fault}"
+        )
+    })?;
     write_file(&args.output, console, |out, _| Ok(out.write_all(svg.as_bytes())?))?;
     if args.output.as_os_str() != "-" {
         let (title, size) = (flame.measure.title(), show_bytes(svg.len() as f64));

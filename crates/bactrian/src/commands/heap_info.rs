@@ -51,7 +51,7 @@ pub fn run(
         console.warn(gap)?;
     }
     for (what, count) in &facts.oddities {
-        console.warn(&format!("met in the program's memory: {count} {what}"))?;
+        console.warn(&format!("found in the program's memory: {count} {what}"))?;
     }
     account(&file.file, file.strict, losses, console)?;
     Ok(Status::Done)
@@ -174,12 +174,12 @@ fn print_contents(contents: &Contents, console: &mut Console) -> Result<(), Fail
 
 fn reason(reason: &str) -> &str {
     match reason {
-        "asked" => "it was asked for",
+        "asked" => "a user requested it",
         "major" => "a major collection ended",
-        "every" => "it was time for the next",
-        "signal" => "a signal came",
+        "every" => "the interval was over",
+        "signal" => "the signal arrived",
         "exit" => "the program was about to exit",
-        "peak" => "more was alive than ever before",
+        "peak" => "live memory reached a new maximum",
         "call" => "the program called Bactrian.snapshot",
         other => other,
     }

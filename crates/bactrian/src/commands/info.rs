@@ -11,20 +11,20 @@ use crate::filters::FilterArgs;
 use crate::open::{Evidence, open_evidence};
 use crate::output::{Console, line, print_json, show_date, show_estimate, show_number};
 
-/// What a trace or snapshot is: program, size, duration, losses.
+/// Show what a trace or snapshot is: program, size, duration, losses.
 ///
-/// Reads packet headers or tables only, which takes milliseconds for any size; with --full or --strict all
-/// events or all blocks.
+/// Reads only packet headers or tables, which takes milliseconds for any size; with --full or --strict, reads all events or
+/// blocks.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian info trace.ctf
   bactrian info --full --json trace.ctf | jq .result.contents.peak
-  bactrian info --full trace.ctf --in Cache.add    the same of what Cache.add allocates
-  bactrian info --full server.1.heap    blocks by where they are and what they are")]
+  bactrian info --full trace.ctf --in Cache.add    only what Cache.add allocates
+  bactrian info --full server.1.heap    blocks by space and kind")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
-    /// Read all events or blocks too: kinds, sizes, all losses
+    /// Also read all events or blocks: kinds, sizes, all losses
     #[arg(long)]
     full: bool,
     /// Print JSON
@@ -56,7 +56,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         }
     };
     if !args.full && !filter.admits_all() {
-        let what = "packet headers know nothing of objects: filters need --full";
+        let what = "packet headers contain no objects: filters need --full";
         return Err(Failure::Usage(what.to_owned()));
     }
     let facts = info(&trace);
@@ -133,8 +133,11 @@ fn print_contents(contents: &Contents, console: &mut Console) -> Result<(), Fail
     let at = show_time(contents.peak_time.0);
     line(console, "peak live", &format!("{peak} at {at}"))?;
     line(console, "live at end", &show_estimate(Unit::Bytes, &contents.live_at_end))?;
-    let stacks =
-        format!("{} code addresses, {} deep at most", contents.frames, contents.deepest_stack);
+    let stacks = format!(
+        "{} code addresses, at most {} frames \
+            deep",
+        contents.frames, contents.deepest_stack
+    );
     line(console, "stacks", &stacks)
 }
 

@@ -13,13 +13,13 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output::{Align, Console, HEADING, Table, show_error, show_share, visible};
 
-/// Whether words count the header of each block.
+/// Whether word counts include the header of each block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Header {
-    /// The word before each block too: what the heap has to hold
+    /// Include the header word of each block: the space that blocks take in the heap
     WithHeader,
-    /// Only what is in blocks
+    /// Count only the words inside blocks
     #[default]
     WithoutHeader,
 }
@@ -206,15 +206,15 @@ impl Instructions {
     ) -> Result<(), Failure> {
         let program = program.display();
         if !self.is_bytecode {
-            let what = "the trace tells no instructions of bytecode: bactrian record writes them";
+            let what = "the trace has no bytecode instructions: bactrian record writes them";
             console.warn(what)?;
         } else if !is_read {
-            let what = "what the instructions are is not known: cannot read the bytecode of";
+            let what = "the instructions are unknown: cannot read the bytecode of";
             console.warn(&format!("{what} {program}"))?;
         } else if self.strange > 0 {
-            let what = "instructions of the trace are not those of";
+            let what = "instructions of the trace do not match";
             let strange = self.strange;
-            console.warn(&format!("{strange} {what} {program}: is it of another build?"))?;
+            console.warn(&format!("{strange} {what} {program}: is it a different build?"))?;
         }
         Ok(())
     }

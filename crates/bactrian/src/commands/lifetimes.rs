@@ -17,9 +17,9 @@ use crate::output::{Align, Console, HEADING, INTERVAL, Table, show_error, show_e
 #[command(about = about::<LifetimesQuestion>(), long_about = long_about::<LifetimesQuestion>())]
 #[command(after_help = "Examples:
   bactrian lifetimes trace.ctf
-  bactrian lifetimes trace.ctf --sort never        what never dies first
+  bactrian lifetimes trace.ctf --sort never        what is never freed first
   bactrian lifetimes trace.ctf --size 1kB..        large objects only
-  bactrian lifetimes trace.ctf --sizes             how big objects are instead")]
+  bactrian lifetimes trace.ctf --sizes             sizes of objects instead")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
@@ -51,8 +51,8 @@ fn print(answer: &LifetimesAnswer, sizes: bool, console: &mut Console) -> Result
     let (all, by) = (&answer.all, answer.by.title());
     let allocated = show_estimate(Unit::Bytes, &all.allocated);
     let (what, titles, explained) = match sizes {
-        true => ("sizes", &SIZE_TITLES[..], "share in blocks of so many words, without header"),
-        false => ("lifetimes", &LIFETIME_TITLES[..], "share by how long it lives, in steps up to"),
+        true => ("sizes", &SIZE_TITLES[..], "share by block size in words, without header"),
+        false => ("lifetimes", &LIFETIME_TITLES[..], "share by lifetime, in steps up to"),
     };
     writeln!(
         console.out(),

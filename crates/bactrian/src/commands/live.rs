@@ -24,64 +24,64 @@ use crate::live::source::{self, Target};
 use crate::live::{self, Session, headless};
 use crate::output::Console;
 
-/// Watch a program: its heap, collections, allocation sites, and what it says of itself.
+/// Watch a running program: its heap, collections, allocation sites, and values that it publishes.
 ///
-/// Shows a program that is started here, a process that runs already, a program that is linked with Bactrian's or
-/// Ocamlviz's library, or a recording. On a terminal everything that came can be looked at again: the view goes back in
-/// time, and on. The program is not changed, and goes on when the view is left.
+/// Shows a program that is started here, a process that is already running, a program linked with Bactrian's or Ocamlviz's
+/// library, or a recording. On a terminal, the view can go back in time and forward again. The program is not changed, and
+/// keeps running when the view is closed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian live -- ./server --port 8080      start it and watch it
-  bactrian live 1234                         a process that runs
-  bactrian live --rate 1e-4 1234             also where it allocates
-  bactrian live                              programs that are linked with our library
+  bactrian live 1234                         a running process
+  bactrian live --rate 1e-4 1234             also its allocation sites
+  bactrian live                              programs linked with our library
   bactrian live localhost:51000              a program linked with Ocamlviz, or ours on the network
-  bactrian live --record run.live 1234       also into a file
-  bactrian live run.live                     look at it again
+  bactrian live --record run.live 1234       also record into a file
+  bactrian live run.live                     replay the recording
   bactrian live --for 60s --json 1234        no view: what is known after a minute
   bactrian live --metrics :9464 1234         also for Prometheus, at http://127.0.0.1:9464/metrics
   bactrian live --all                        all OCaml programs, side by side
-  bactrian live --name flow                  those of this name
-  bactrian live --children -- flow check     a program and all that it starts")]
+  bactrian live --name flow                  programs of this name
+  bactrian live --children -- flow check     a program and all its child processes")]
 pub struct Args {
-    /// The number of a process (several: side by side), HOST:PORT or a socket of a program that listens, or a recording (-: standard input)
+    /// A process id (several: side by side), HOST:PORT or a socket of a program that listens, or a recording (-: standard input)
     #[arg(value_name = "TARGET", conflicts_with = "command")]
     targets: Vec<String>,
-    /// Watch all OCaml programs of this user side by side, also those that start later
+    /// Watch all OCaml programs of this user side by side, including those that start later
     #[arg(long, conflicts_with_all = ["targets", "command", "name", "children"])]
     all: bool,
-    /// The same of those whose name contains this
+    /// Like --all, but only programs whose name contains this
     #[arg(long, value_name = "NAME", conflicts_with_all = ["targets", "command", "children"])]
     name: Option<String>,
-    /// Watch what the program starts, too
+    /// Also watch the child processes of the program
     #[arg(long)]
     children: bool,
-    /// Record all that comes into this file
+    /// Record everything that arrives into this file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Do not show a view, and stop after this time; print what is known then [for example: 500ms, 60s, 5m]
+    /// Show no view; stop after this time and print what is known by then [for example: 500ms, 60s, 5m]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Do not show a view; print all that is known in the end as JSON
+    /// Show no view; print everything that is known at the end as JSON
     #[arg(long)]
     json: bool,
-    /// Serve the numbers for Prometheus at this address; without a host on this machine only
+    /// Serve metrics for Prometheus at this address; without a host, on this machine only
     #[arg(long, value_name = "[HOST]:PORT")]
     metrics: Option<String>,
-    /// How often to look at a process
+    /// How often to read a process
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     every: Duration,
-    /// How far back one can go
+    /// How far back the view can go
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15m")]
     window: Duration,
-    /// How much memory that may take, in megabytes
+    /// How much memory the history may take, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 256)]
     memory: usize,
-    /// Samples per word that the program allocates; 0: none [default: 1e-5 of a program that is started here, none of a process
-    /// that runs already]
+    /// Samples per allocated word; 0: none [default: 1e-5 for a program that is started here, none for a process that is already
+    /// running]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<f64>,
-    /// What a program that listens on the network wants to hear: it is in its file PID.token
+    /// Token that a program on the network demands: the content of its file PID.token
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// The program to start, and its arguments
@@ -107,7 +107,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     // Errors that can be detected before the program starts are.
     if let Some(path) = &args.record {
         if args.targets.iter().any(|target| is_same(path, Path::new(target))) {
-            return Err(Failure::Usage("--record would write over what is to be shown".to_owned()));
+            return Err(Failure::Usage(
+                "--record would overwrite the recording that is \
+                shown"
+                    .to_owned(),
+            ));
         }
         let recorder = Recorder::create(path).with_context(|| path.display().to_string())?;
         session = session.with_recorder(recorder);
@@ -115,7 +119,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if let Some(address) = &args.metrics {
         let metrics =
             Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
-        console.note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
+        console.note(&format!("metrics for Prometheus: http://{}/metrics", metrics.address()))?;
         session = session.with_publisher(Box::new(move |database, status| {
             metrics.publish(metrics::text(database, *status == live::Status::Live));
         }));
@@ -132,7 +136,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             (_, None | Some(0.0)) => None,
             (Target::Process(pid), Some(rate)) => Some(LateSamples::begin(*pid, rate)?),
             (Target::Address(_) | Target::File(_), Some(_)) => {
-                let what = "--rate is for programs that are started, and for processes";
+                let what = "--rate only works for processes and for programs started here";
                 return Err(Failure::Usage(what.to_owned()));
             }
         };
@@ -193,7 +197,7 @@ fn watch(
     if !is_headless {
         let look = Look::of_environment(console.colours());
         bactrian_terminal::run(session, Options { look }, &interrupts())
-            .context("the view cannot go on")?;
+            .context("the view failed")?;
         session.flush().context("the recording cannot be written")?;
         return Ok(());
     }
@@ -238,15 +242,20 @@ fn target(args: &Args, console: &mut Console) -> Result<Target, Failure> {
     match observed.as_slice() {
         [(pid, _)] => Ok(Target::Process(*pid)),
         [] => Err(Failure::Usage(
-            "what is to be watched? No program of this user is linked with Bactrian's library now. Name a \
-             process (bactrian live 1234), or start a program (bactrian live -- ./server)"
+            "nothing to watch: no running program of this user is linked with Bactrian's \
+             library. Name a process (bactrian live 1234), or start a program (bactrian live -- \
+             ./server)"
                 .to_owned(),
         )),
         several => {
             for (pid, name) in several {
                 console.note(&format!("{pid:>8}  {name}"))?;
             }
-            Err(Failure::Usage("which of these is to be watched? Name its process".to_owned()))
+            Err(Failure::Usage(
+                "several programs can be watched: choose one by its process \
+                id"
+                .to_owned(),
+            ))
         }
     }
 }
@@ -268,10 +277,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         "s" | "" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        unit => return Err(format!("{unit} is no unit of time: ms, s, m or h")),
+        unit => return Err(format!("{unit} is not a unit of time: use ms, s, m or h")),
     };
-    let number: f64 =
-        digits.trim().parse().map_err(|_| "not a number and a unit, such as 60s".to_owned())?;
+    let number: f64 = digits.trim().parse().map_err(|_| "not a time, such as 60s".to_owned())?;
     let time = Duration::try_from_secs_f64(number * unit).ok().filter(|time| !time.is_zero());
-    time.ok_or_else(|| "not a time that can be waited for".to_owned())
+    time.ok_or_else(|| "too short or too long".to_owned())
 }

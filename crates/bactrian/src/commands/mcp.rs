@@ -9,17 +9,18 @@ use crate::failure::{Failure, Status};
 use crate::output::{Color, Console};
 use crate::shown::ShownArgs;
 
-/// Answers a coding assistant (Model Context Protocol).
+/// Serve a coding assistant (Model Context Protocol).
 ///
-/// The questions of all commands are its tools. The protocol runs over standard input and output, so that an assistant starts it. Files that are named here are open at once; the
-/// assistant can open others. Nothing is written, and nothing leaves this machine but what the assistant sends.
+/// Everything that the other commands answer is a tool. The protocol runs over standard input and output, so that an
+/// assistant can start this command. Files named here are opened at once; the assistant can open others. Nothing is
+/// written, and nothing leaves this machine except what the assistant sends.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  claude mcp add bactrian -- bactrian mcp           for an assistant that starts it itself
+  claude mcp add bactrian -- bactrian mcp           register it with an assistant
   bactrian mcp server.ctf server.*.heap             with these files
-  bactrian mcp --skill > .skills/bactrian.md        what an assistant should know, in a page")]
+  bactrian mcp --skill > .skills/bactrian.md        a page of instructions for an assistant")]
 pub struct Args {
-    /// Print what an assistant should know, and end
+    /// Print a page of instructions for an assistant, and exit
     #[arg(long)]
     skill: bool,
     #[command(flatten)]

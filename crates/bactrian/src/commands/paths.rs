@@ -15,7 +15,7 @@ use crate::output::{
 #[derive(clap::Args, Debug)]
 #[command(about = about::<HotPathsQuestion>(), long_about = long_about::<HotPathsQuestion>())]
 #[command(after_help = "Examples:
-  bactrian paths trace.ctf                       where what is kept was allocated, with all callers
+  bactrian paths trace.ctf                       call stacks of the memory that is kept
   bactrian paths trace.ctf --metric allocated -n 3
   bactrian paths trace.ctf --search Cache --frames 50")]
 pub struct Args {
@@ -23,7 +23,7 @@ pub struct Args {
     trace: TraceArg,
     #[command(flatten)]
     question: DerivedArgs<HotPathsQuestion>,
-    /// Frames of each stack that are printed, the innermost first; 0 for all
+    /// How many frames of each stack to print, innermost first; 0 for all
     #[arg(long, value_name = "N", default_value_t = 12)]
     frames: usize,
     /// Print JSON

@@ -31,12 +31,12 @@ const MOST_BYTES: u64 = 8 << 20;
 /// And its time limit.
 const MOST_TIME: Duration = Duration::from_secs(120);
 
-/// Ask snapshots, traces and recordings of live numbers in SQL.
+/// Query snapshots, traces and recordings in SQL.
 ///
-/// Snapshots have the tables blocks, edges, roots, classes and strings, traces objects, stacks and frames, recordings values:
-/// docs/tables.md has their columns and many examples. With several files, every table has the rows of all of them, and a
-/// column `file` that says whose they are. Of a snapshot there are functions, too: path(id) is how a root holds a block;
-/// dominated_by(id), reachable(id) and paths_to_roots(id) are tables. Without a query there is a prompt.
+/// Snapshots have the tables blocks, edges, roots, classes and strings; traces have objects, stacks and frames; recordings
+/// have values. docs/tables.md lists their columns, with many examples. With several files, every table has the rows of all
+/// files, and a column `file` says which file a row is from. Snapshots also have functions: path(id) is the path from a root
+/// to a block; dominated_by(id), reachable(id) and paths_to_roots(id) are tables. Without a query, a prompt opens.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian query server.heap                                       a prompt
@@ -47,16 +47,16 @@ const MOST_TIME: Duration = Duration::from_secs(120);
   bactrian query server.ctf --to csv \"select leaf, sum(samples) from objects join stacks using (stack) group by leaf\"
   echo \"select count(*) from edges\" | bactrian query server.heap --to json")]
 pub struct Args {
-    /// Files, and the query: the last word, unless there is a file of this name
+    /// Files, then the query: the last word, unless a file has this name
     #[arg(value_name = "FILE.. [SQL]", required = true)]
     words: Vec<OsString>,
-    /// How to tell the answer
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
     to: Format,
-    /// Where to write it; standard output if not given
+    /// Where to write it [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Tell how the query would be answered instead
+    /// Print how the query would be executed, instead of executing it
     #[arg(long)]
     explain: bool,
     /// Fail (status 3) if anything in a file is lost or damaged
@@ -68,14 +68,14 @@ pub struct Args {
     index: IndexArg,
 }
 
-/// How an answer is told.
+/// Output format of a query.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// A table for people.
     Table,
-    /// An array of rows, which are objects.
+    /// An array of rows, each an object.
     Json,
-    /// Comma-separated values, with a line of names.
+    /// Comma-separated values, with a header line.
     Csv,
     /// A Parquet file, for other engines.
     Parquet,
@@ -126,7 +126,7 @@ pub(crate) fn engine_for_page() -> Option<QueryEngine> {
 
 /// Runs the engine for a query of the page, which limits both size and time.
 fn answered_in_time(mut command: Command) -> Result<Value, String> {
-    let broken = |error: io::Error| format!("the engine of queries: {error}");
+    let broken = |error: io::Error| format!("query engine: {error}");
     let mut child = command.spawn().map_err(broken)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let read = |from: Option<Box<dyn Read + Send>>| {
@@ -154,7 +154,7 @@ fn answered_in_time(mut command: Command) -> Result<Value, String> {
     };
     let said = said.join().unwrap_or_default();
     if said.len() as u64 > MOST_BYTES {
-        return Err("the answer is more than the page shows: add a limit".to_owned());
+        return Err("the answer is too large for the page: add a limit".to_owned());
     }
     if begin.elapsed() > MOST_TIME {
         return Err(format!("there was no answer after {} s", MOST_TIME.as_secs()));
@@ -203,7 +203,7 @@ fn split(words: &[OsString]) -> Result<(Vec<PathBuf>, Option<String>), Failure> 
     let (files, sql) = match words {
         [files @ .., last] if !files.is_empty() && !is_file(last) => {
             let Some(sql) = last.to_str() else {
-                return Err(Failure::Usage("the query is not written in UTF-8".to_owned()));
+                return Err(Failure::Usage("the query is not valid UTF-8".to_owned()));
             };
             (files, Some(sql.to_owned()))
         }

@@ -25,49 +25,49 @@ use crate::failure::{Failure, Status};
 use crate::output::{Console, shortened, write_file};
 use crate::types::Linked;
 
-/// Record what an OCaml program allocates, as it is: not recompiled, not relinked.
+/// Record what an OCaml program allocates, without recompiling or relinking it.
 ///
-/// Writes a memtrace trace that all other commands read, snapshots of the heap, or both. A program that is started runs with
-/// your standard input, output and error; the exit status is the program's own. A process that runs already is
-/// recorded until its end, for the time of --for, or until Ctrl-C; it stands still for a moment at both ends.
+/// Writes a memtrace trace that all other commands read, heap snapshots, or both. A program that is started here uses your
+/// standard input, output and error, and its exit status is returned. A process that is already running is recorded until
+/// it exits, until the time of --for is over, or until Ctrl-C; it is paused for a moment at both ends.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian record -- ./server --port 8080            into server.ctf
   bactrian record --rate 1e-4 -o out.ctf -- ocamlopt.opt -c big.ml
   bactrian record --exact -- ./small                 every allocation; the program becomes slow
-  bactrian record --final-gc -- ./small              live at the end is only what something holds
-  bactrian record --view --snapshots exit -- ./small    opens the page when it has ended
+  bactrian record --final-gc -- ./small              live at the end means reachable
+  bactrian record --view --snapshots exit -- ./small    opens the page when the program has ended
   bactrian record -- make check                      every OCaml program that make starts
-  bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops
+  bactrian record --signal USR2 -- ./server          kill -USR2 starts and stops recording
   bactrian record --after 60 --for 10 -- ./server    ten seconds, a minute after the start
-  bactrian record 1234                               a process that runs; Ctrl-C ends the recording
+  bactrian record 1234                               a running process, until Ctrl-C
   bactrian record --for 30 -o slow.ctf 1234          thirty seconds of it
   bactrian record --snapshots peak,exit -- ./server  also server.1.heap, server.2.heap, ..
   bactrian record --snapshots signal --no-trace -- ./server    kill -USR2 takes a snapshot
   bactrian record --snapshots major=10 --snapshot-limits disk=2G -o run.ctf -- ./server
 
-To have a service manager start a program so: bactrian agent --help")]
+To record a program that a service manager starts: bactrian agent --help")]
 pub struct Args {
     #[command(flatten)]
     pub record: RecordArgs,
-    /// Where to write the trace; children's traces get their process id before the extension. Snapshots
-    /// are named after it: run.ctf has run.1.heap, run.2.heap; older ones of these names are removed
+    /// Where to write the trace; traces of child processes have the process id before the extension. Snapshots
+    /// are named after it: run.ctf has run.1.heap, run.2.heap; older snapshots with these names are removed
     /// [default: the program's name with .ctf, in the current directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Count what nothing holds when the program ends as collected, though its collector has not come to it: a
-    /// snapshot at the exit tells, and the program itself collects nothing. What `live` then means at the end is
-    /// "held", not "not yet collected"
+    /// Count blocks that are unreachable when the program ends as collected, even if the collector has not reached
+    /// them: they are found by a snapshot at exit, and the program runs no extra collection. At the end, `live` then
+    /// means "reachable", not "not yet collected"
     #[arg(long, conflicts_with_all = ["no_trace", "duration"])]
     pub final_gc: bool,
-    /// Look at all of it in a browser when the program has ended, as `bactrian view --open` does; Ctrl-C ends that
+    /// Open everything in a browser when the program has ended, as `bactrian view --open` does; Ctrl-C ends that
     #[arg(long)]
     pub view: bool,
-    /// Say nothing in the end
+    /// Print no summary at the end
     #[arg(long, short)]
     pub quiet: bool,
-    /// The program and its arguments, or the number of a process that runs already. A program that is no OCaml, such
-    /// as a shell, is started too: what it starts is recorded
+    /// The program and its arguments, or the id of a running process. A program that is not OCaml, such as a shell, is
+    /// started too: the OCaml programs that it starts are recorded
     #[arg(
         value_name = "PROGRAM|PID",
         required = true,
@@ -82,8 +82,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         return Err(Failure::Usage("name a program to record".to_owned()));
     };
     if args.output.as_deref() == Some(Path::new("-")) {
-        let what =
-            "standard output is the program's: name a file for the trace, as in -o trace.ctf";
+        let what = "standard output belongs to the program: name a file for the trace, such as -o \
+             trace.ctf";
         return Err(Failure::Usage(what.to_owned()));
     }
     if let Some(pid) = process(name) {
@@ -112,7 +112,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let asked = &args.record.snapshots;
     let wants = if args.final_gc { &asked.with_exit() } else { asked };
     if wants.snapshots.is_some() && std::env::current_exe().is_err() {
-        console.complain("no snapshots are taken: there is no /proc, by which copies are read");
+        console.complain(
+            "no snapshots are taken: /proc is not mounted, which is needed to read \
+            copies of the program",
+        );
         let record = RecordArgs { snapshots: wants.without(), ..args.record.clone() };
         let (output, command) = (args.output.clone(), args.command.clone());
         let args = Args { record, output, command, final_gc: false, ..*args };
@@ -151,7 +154,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
             drop(ledger);
             console.complain(&format!(
-                "no process can be started beside the program ({error}): it records itself, without snapshots"
+                "cannot start a process beside the program ({error}): it records itself, without \
+                 snapshots"
             ));
             let error = anyhow::Error::from(launch.become_program());
             return Err(error.context(format!("cannot start {}", name.display())).into());
@@ -165,8 +169,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
         if let Err(failure) = make_version_2(trace, console)
             && !args.quiet
         {
-            // The trace is as good as before for us and for newer readers.
-            console.complain(&format!("the trace stays in version 3 of its format: {failure}"));
+            // The trace is as good as before, for us and for newer readers.
+            console.complain(&format!(
+                "the trace could not be converted to version 2, and stays \
+                in version 3: {failure}"
+            ));
         }
     }
     if args.final_gc {
@@ -231,7 +238,7 @@ impl Written<'_> {
     fn show(&self, console: &mut Console) {
         let files: Vec<_> = self.traces.iter().chain(self.heaps).cloned().collect();
         if files.is_empty() {
-            return console.complain("there is nothing to look at");
+            return console.complain("there is nothing to show");
         }
         if let Err(failure) = view::open(files, console) {
             console.complain(&failure.to_string());
@@ -250,7 +257,7 @@ fn options_behind_process(pid: u32, arguments: &[OsString]) -> Failure {
     let options: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let options = options.join(" ");
     Failure::Usage(format!(
-        "{pid} is the number of a process, and options come before it: bactrian record {options} {pid}"
+        "{pid} is a process id, and options must come before it: bactrian record {options} {pid}"
     ))
 }
 
@@ -270,9 +277,7 @@ fn keep_types(program: &Path, output: &Path, quiet: bool, console: &mut Console)
         Ok(()) => {
             drop(console.note(&format!("{shown}: the types of its blocks, for bactrian heap")))
         }
-        Err(failure) => {
-            console.complain(&format!("the types of its blocks are not kept: {failure}"))
-        }
+        Err(failure) => console.complain(&format!("no table of types was saved: {failure}")),
     }
 }
 

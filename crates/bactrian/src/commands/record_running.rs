@@ -32,7 +32,10 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         (record.after > 0.0, "--after"),
     ];
     if let Some((_, option)) = others.iter().find(|(is_given, _)| *is_given) {
-        let what = format!("{option} is for programs that are started: process {pid} runs already");
+        let what = format!(
+            "{option} only works for programs that record starts: process {pid} \
+            is already running"
+        );
         return Err(Failure::Usage(what));
     }
     let name = name_of(pid);
@@ -68,12 +71,15 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         if let Err(failure) = make_version_2(trace, console)
             && !args.quiet
         {
-            console.complain(&format!("the trace stays in version 3 of its format: {failure}"));
+            console.complain(&format!(
+                "the trace could not be converted to version 2, and stays \
+                in version 3: {failure}"
+            ));
         }
     }
     if !args.quiet {
         if standing == Standing::Waiting {
-            let what = format!("process {pid} has waited all the time, and allocated nothing");
+            let what = format!("process {pid} was idle all the time, and allocated nothing");
             console.warn(&what)?;
         } else {
             let recorded = Recorded { traces: &traces, args: record, is_wrapper: false };
@@ -81,8 +87,10 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         }
         let time = |pause: Duration| show_time(Micros(pause.as_micros() as u64));
         let (first, second) = (time(first), time(second));
-        console
-            .note(&format!("the program stood still for {first} at first, {second} in the end"))?;
+        console.note(&format!(
+            "the program was paused for {first} at the start, and for {second} at \
+                the end"
+        ))?;
     }
     if args.view && !traces.is_empty() {
         view::open(traces, console)?;
@@ -118,17 +126,17 @@ fn wait(recording: &mut LateRecording, duration: Option<Duration>) -> Result<Sta
 fn words(trouble: Trouble, pid: u32) -> String {
     match trouble {
         Trouble::ProgramSamples => format!(
-            "process {pid} uses Gc.Memprof itself, and the runtime has one sampler: the program goes first"
+            "process {pid} uses Gc.Memprof itself, and the runtime has only one sampler, which \
+             the program keeps"
         ),
         Trouble::Trace => format!(
-            "process {pid} could not open the memory that its events go through: does it see the same /dev/shm?"
+            "process {pid} could not open the shared memory for its events: does it see the same \
+             /dev/shm?"
         ),
         Trouble::Runtime => {
-            format!("the agent does not find the OCaml runtime of process {pid} from within")
+            format!("the agent did not find the OCaml runtime inside process {pid}")
         }
-        Trouble::Settings => {
-            "the agent does not understand its settings: please report it".to_owned()
-        }
+        Trouble::Settings => "the agent rejected its settings: please report this bug".to_owned(),
     }
 }
 

@@ -37,11 +37,12 @@ impl Recorded<'_> {
             let program = program.display();
             let what = match self.is_wrapper {
                 true => format!(
-                    "nothing was recorded: {program} is no OCaml program, and started none that can be recorded"
+                    "nothing was recorded: {program} is not an OCaml program, and started none \
+                     that can be recorded"
                 ),
                 false => format!(
-                    "nothing was recorded: the agent did not get into {program}, or found no OCaml runtime there \
-                     that it knows; bactrian doctor {program} may say why"
+                    "nothing was recorded: the agent was not loaded into {program}, or found no \
+                     known OCaml runtime there; bactrian doctor {program} may say why"
                 ),
             };
             return Ok(console.warn(&what)?);
@@ -51,7 +52,7 @@ impl Recorded<'_> {
             let shown = shortened(path).display();
             let Ok(input) = Input::open(path) else { continue };
             let Ok(index) = Index::skim(&input) else {
-                console.warn(&format!("{shown}: the program ended before it was begun"))?;
+                console.warn(&format!("{shown}: the program ended before recording began"))?;
                 continue;
             };
             let samples = index.allocations();
@@ -72,8 +73,8 @@ impl Recorded<'_> {
             }
             let losses = index.losses();
             if losses.bytes_missing > 0 || losses.bytes_unread > 0 {
-                // Because of a file size limit or a full disk.
-                let what = "its end could not be written, and is lost";
+                // By a limit of file sizes, or on a full disk.
+                let what = "the end of the trace could not be written, and is lost";
                 console.warn(&format!("{shown}: {what}"))?;
             }
         }

@@ -12,27 +12,27 @@ use crate::open;
 use crate::output::{Console, show_number, write_file};
 use crate::shown::ShownArgs;
 
-/// Write traces, snapshots and recordings as one page that can be sent around.
+/// Write traces, snapshots and recordings as one HTML page that can be shared.
 ///
-/// The page needs no network and no Bactrian. It has the answers to what the page of `bactrian view` shows at first and to
-/// the next few clicks, as far as there is room; it says what it has not.
+/// The page needs no network and no Bactrian. It contains the answers for what `bactrian view` shows first and for the next
+/// few clicks, as far as --max-size allows, and says what it leaves out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian report server.ctf -o server.html
   bactrian report server.*.heap -o growth.html
   bactrian report run.live -o numbers.html
   bactrian report server.ctf server.1.heap --max-size 2MB -o small.html
-  bactrian report server.ctf --no-sources -o server.html    for those who may not see the code")]
+  bactrian report server.ctf --no-sources -o server.html    for people who may not see the code")]
 pub struct Args {
     #[command(flatten)]
     shown: ShownArgs,
     /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// No larger than this
+    /// Maximum size of the page
     #[arg(long, value_name = "SIZE", default_value = "10MB")]
     max_size: Bytes,
-    /// Leave out source lines, which are there if the sources are found here
+    /// Leave out source lines, which are included if the sources are found on this machine
     #[arg(long)]
     no_sources: bool,
 }
@@ -56,12 +56,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if !report.left_out.is_empty() {
         let answers = show_number(report.left_out.len() as u64, "answer");
         console.warn(&format!(
-            "left out for want of room: {answers}; the report lists the commands that print them"
+            "{answers} did not fit into --max-size; the report lists the commands that print them"
         ))?;
     }
     if let Some(fault) = &report.fault {
         console.warn(&format!(
-            "the page failed before its last view, and what comes later is missing: {fault}. Please report it as a bug"
+            "the page failed before its last view, and later views are missing: {fault}. Please \
+             report this bug"
         ))?;
     }
     Ok(Status::Done)

@@ -29,6 +29,6 @@ impl FromStr for Signal {
         let name = upper.strip_prefix("SIG").unwrap_or(&upper);
         let named = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
         let number = named.or_else(|| name.parse().ok().filter(|n| (1..=64).contains(n)));
-        number.map(Signal).ok_or_else(|| "not a signal; USR2, for example, is one".to_owned())
+        number.map(Signal).ok_or_else(|| "not a signal, such as USR2".to_owned())
     }
 }

@@ -19,26 +19,26 @@ use crate::open;
 use crate::origin_args::OriginArgs;
 use crate::output::{Console, show_number};
 
-/// Take a snapshot of a program's heap: every block that is alive, and who holds it.
+/// Take a snapshot of a program's heap: every live block, and what holds it.
 ///
-/// The program goes on at once: what is read is a frozen copy of it. It need not have been started by `record`.
+/// The program continues at once; its frozen copy is read. It need not have been started by `record`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian snapshot 1234                             into PROGRAM.pid1234.heap
   bactrian snapshot 1234 -o before.heap
-  bactrian snapshot --core core.1234 --exe ./server  what is left of a program that crashed
+  bactrian snapshot --core core.1234 --exe ./server  a program that crashed
   gcore 1234; bactrian snapshot --core core.1234 --exe ./server
   bactrian snapshot 1234 --summary --to /mnt/profiles    only what it holds by class and root, for `bactrian fleet`
 
 To take snapshots at chosen moments: bactrian record --snapshots --help")]
 pub struct Args {
-    /// The number of the process
+    /// The process id
     #[arg(value_name = "PID", required_unless_present = "core", conflicts_with = "core")]
     pid: Option<u32>,
-    /// A core file, of the kernel or of gcore
+    /// A core file, written by the kernel or by gcore
     #[arg(long, value_name = "FILE", requires = "exe")]
     core: Option<PathBuf>,
-    /// The program that the core file is of
+    /// The program that wrote the core file
     #[arg(long, value_name = "FILE", requires = "core")]
     exe: Option<PathBuf>,
     /// Do not keep the snapshot: send sums by class and root, a few kilobytes, into the store of a fleet
@@ -50,16 +50,16 @@ pub struct Args {
     #[command(flatten, next_help_heading = "Of the summary")]
     origin: OriginArgs,
     /// Where to write the snapshot
-    /// [default: the program's name and the number of the process, with .heap, in the current directory]
+    /// [default: the program's name and process id, with .heap, in the current directory]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Keep the first N bytes of each string; otherwise no content is kept
+    /// Keep the first N bytes of each string; by default, no contents are kept
     #[arg(long, value_name = "N", default_value_t = 0)]
     strings: u32,
-    /// Seconds to wait for the program to come to a moment in which its heap is whole
+    /// Seconds to wait for the program to reach a point at which its heap is consistent
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     wait: f64,
-    /// Say nothing in the end but what could not be read
+    /// Print no summary at the end, only what could not be read
     #[arg(long, short)]
     quiet: bool,
 }
@@ -122,7 +122,7 @@ fn take(args: &Args, output: Option<PathBuf>, console: &mut Console) -> Result<S
             let written = snapshot::of_core(core, exe, &path, strings, &progress);
             Taken::of_core(&written.map_err(failure)?).tell(args.quiet, console)?;
         }
-        _ => return Err(Failure::Usage("which process? Or --core FILE --exe FILE".to_owned())),
+        _ => return Err(Failure::Usage("give a process id, or --core FILE --exe FILE".to_owned())),
     }
     Ok(Status::Done)
 }
@@ -153,9 +153,9 @@ impl Taken {
         let mut taken = Taken::of_core(&written);
         let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
         taken.about.push(match way {
-            FreezeMethod::Copied => format!("the program stood still for {pause}"),
-            FreezeMethod::Stopped { reason } => format!(
-                "the program stood still until it was read: no copy of it could be made ({reason})"
+            Way::Copied => format!("the program was paused for {pause}"),
+            Way::Stopped { reason } => format!(
+                "the program was paused until it was read: it could not be copied ({reason})"
             ),
         });
         taken
@@ -168,7 +168,7 @@ impl Taken {
         let file = show_bytes(summary.bytes as f64);
         Taken {
             about: vec![format!("{blocks} of {live} in {} ({file})", path.display())],
-            gaps: summary.gaps.iter().map(|gap| format!("not in it: {gap}")).collect(),
+            gaps: summary.gaps.iter().map(|gap| format!("missing: {gap}")).collect(),
         }
     }
 

@@ -29,31 +29,31 @@ const EXTENSION: &str = "heap";
 const DEFAULT_SIGNAL: u8 = 12;
 /// The most snapshots listed one by one.
 const TOLD: usize = 6;
-/// Why the fate of a snapshot is unknown: only the user who started `record` may write to the ledger.
-const CANNOT_TELL: &str = "the program has become another user's, who cannot tell of snapshots";
+/// Why nothing is heard of a snapshot: the ledger is for the user who has started `record`.
+const CANNOT_TELL: &str = "the program has changed its user, and can no longer report snapshots";
 
 /// When snapshots are taken, and what they may cost.
 #[derive(Clone, clap::Args, Debug)]
-#[command(next_help_heading = "Snapshots of the heap")]
+#[command(next_help_heading = "Heap snapshots")]
 pub struct SnapshotArgs {
-    /// When to take snapshots, one or several with commas: major[=N] (every Nth major collection),
-    /// every=SECONDS, signal[=NAME] (USR2), exit, peak[=PERCENT] (live memory passes its last maximum by
-    /// so much, 10), call (only when the program calls Bactrian.snapshot, which it always may)
+    /// When to take snapshots, separated by commas: major[=N] (every Nth major collection), every=SECONDS,
+    /// signal[=NAME] (USR2), exit, peak[=PERCENT] (live memory exceeds its previous maximum by this much, 10),
+    /// call (only when the program calls Bactrian.snapshot, which always takes one)
     #[arg(long, value_name = "WHEN[,WHEN..]", value_parser = moments)]
     pub snapshots: Option<When>,
-    /// Snapshots only: no sampling, no trace
+    /// Take snapshots only: no sampling, no trace
     #[arg(long, requires = "snapshots", conflicts_with_all =
         ["rate", "exact", "depth", "signal", "after", "duration"])]
     pub no_trace: bool,
-    /// Keep the first N bytes of each string in snapshots; otherwise no content is kept
+    /// Keep the first N bytes of each string in snapshots; by default, no contents are kept
     #[arg(long, value_name = "N", requires = "snapshots", default_value_t = 0)]
     pub strings: u32,
-    /// Skip snapshots, and count them, when more than this would be in use: copies=N of the program in
-    /// memory at a time (1; one more for a signal or call, two at exit), memory=SIZE for them, disk=SIZE for all files
+    /// Skip snapshots, and count them, if they would exceed a limit: copies=N of the program in memory at a time (1;
+    /// one more for a signal or call, two at exit), memory=SIZE for the copies, disk=SIZE for all files
     #[arg(long, value_name = "LIMIT[,LIMIT..]", requires = "snapshots", value_parser = limits)]
     pub snapshot_limits: Option<Limits>,
-    /// When as many copies are there as may be: the program waits, ten seconds at most, or the snapshot is
-    /// skipped [default: wait for a call, a signal and the exit, skip otherwise]
+    /// If the maximum number of copies exists: the program waits, ten seconds at most, or the snapshot is skipped
+    /// [default: wait for a call, a signal and exit, skip otherwise]
     #[arg(long, value_name = "wait|skip", requires = "snapshots", value_parser = busy)]
     pub snapshots_when_busy: Option<Busy>,
 }
@@ -188,7 +188,7 @@ pub fn tell(
     }
     if let Some(pause) = account.longest_pause {
         let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
-        console.note(&format!("the program stood still for {pause} at most"))?;
+        console.note(&format!("the program was paused for at most {pause}"))?;
     }
     for (limit, count) in &account.skipped {
         let count = show_number(*count, "snapshot");
@@ -206,8 +206,8 @@ pub fn tell(
         _ if unheard > 0 => {
             let (files, prefix) = (show_number(unheard, "file"), shortened(prefix).display());
             console.warn(&format!(
-                "{files} {prefix}.N.heap of which nothing was heard, nor of others that may have failed: \
-                 {CANNOT_TELL}"
+                "{files} {prefix}.N.heap not reported by the program, and others may have \
+                 failed: {CANNOT_TELL}"
             ))?;
         }
         // The last one shows what stays in memory.
@@ -220,9 +220,9 @@ pub fn tell(
                 Some(signal) if when.exit => format!(
                     "the program was killed by signal {signal}: there is no snapshot at the end then"
                 ),
-                _ => format!("the moment for it did not come, or {CANNOT_TELL}"),
+                _ => format!("its moment did not come, or {CANNOT_TELL}"),
             };
-            console.warn(&format!("no snapshot was heard of: {why}"))?;
+            console.warn(&format!("no snapshot was reported: {why}"))?;
         }
         None => {}
     }
@@ -254,32 +254,31 @@ fn named(key: u64) -> String {
 fn reason(limit: Limit) -> &'static str {
     match limit {
         Limit::Copies => {
-            "as many copies of the program were still being read as --snapshot-limits copies=N allows"
+            "the maximum number of copies (--snapshot-limits copies=N) was still being read"
         }
         Limit::Busy => {
-            "the machine was too busy to find out in 0.1 s that the program may be copied; --snapshots-when-busy wait takes longer"
+            "the machine was too busy to verify within 0.1 s that the program may be copied; \
+             --snapshots-when-busy wait allows more time"
         }
-        Limit::Memory => {
-            "another copy of the program is more memory than --snapshot-limits memory=SIZE allows"
-        }
+        Limit::Memory => "another copy of the program would exceed --snapshot-limits memory=SIZE",
         Limit::NoMemory => "there was not enough free memory for another copy of the program",
-        Limit::Disk => "the files are as large as --snapshot-limits disk=SIZE allows",
-        Limit::NoDisk => "the disk is full, or nearly so: there was no room for another file",
-        Limit::Process => "the system allowed no further process",
+        Limit::Disk => "the files have reached --snapshot-limits disk=SIZE",
+        Limit::NoDisk => "the disk is full, or nearly full: there was no room for another file",
+        Limit::Process => "the system refused to create another process",
         Limit::Adopted => {
-            "in a child of a program that adopts orphans, which would meet copies among its children"
+            "the process is a child of a subreaper, which would find copies among its children"
         }
         Limit::Filtered => {
-            "the program has a filter of system calls (seccomp), which might end it for a copy of it"
+            "the program has a seccomp filter, which might kill it for copying itself"
         }
         Limit::Kernel => {
-            "the kernel is older than Linux 5.9, or a filter of system calls (seccomp) refuses close_range"
+            "the kernel is older than Linux 5.9, or a seccomp filter refuses close_range"
         }
     }
 }
 
 fn busy(text: &str) -> Result<Busy, String> {
-    Busy::parse(text.as_bytes()).ok_or_else(|| "it is wait or skip".to_owned())
+    Busy::parse(text.as_bytes()).ok_or_else(|| "must be wait or skip".to_owned())
 }
 
 /// Parses moments, with signal names and units of time.
@@ -303,7 +302,7 @@ fn moments(text: &str) -> Result<When, String> {
             ("call", None) => {}
             _ => {
                 let known = "major[=N], every=SECONDS, signal[=NAME], exit, peak[=PERCENT], call";
-                return Err(format!("there is no moment {item:?}, but {known}"));
+                return Err(format!("{item:?} is not one of {known}"));
             }
         }
     }

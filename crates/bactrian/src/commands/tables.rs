@@ -28,9 +28,15 @@ pub fn write(
         let what = "parquet is a folder of files, one for each table: give -o FOLDER";
         return Err(Failure::Usage(what.to_owned()));
     };
-    fs::create_dir_all(folder).with_context(|| format!("{}: it is no folder", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| {
+        format!(
+            "cannot create folder \
+        {}",
+            folder.display()
+        )
+    })?;
     let written = write_parquet(tables, folder)
-        .with_context(|| format!("the tables in {}", folder.display()))?;
+        .with_context(|| format!("cannot write tables into {}", folder.display()))?;
     for WrittenTable { name, rows } in written {
         let path = folder.join(format!("{name}.parquet"));
         writeln!(console.out(), "{}: {}", path.display(), show_number(rows as u64, "row"))?;
@@ -57,14 +63,14 @@ pub fn read_recording(
         }
     }
     if player.is_cut() {
-        damage = Some("it ends in the middle of something".to_owned());
+        damage = Some("it is truncated".to_owned());
     }
     if let Some(damage) = damage {
         let what = format!("{}: {damage}", path.display());
         if strict {
             return Err(Failure::Input(anyhow::anyhow!(what)));
         }
-        console.warn(&format!("{what}; what came before is used"))?;
+        console.warn(&format!("{what}; everything before that is used"))?;
     }
     Ok(database)
 }

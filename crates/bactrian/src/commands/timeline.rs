@@ -15,7 +15,7 @@ use crate::output::{Console, FAINT, HEADING, chart, show_estimate};
 #[command(about = about::<TimelineQuestion>(), long_about = long_about::<TimelineQuestion>())]
 #[command(after_help = "Examples:
   bactrian timeline trace.ctf
-  bactrian timeline trace.ctf --in Cache.add       what Cache.add holds, before everything
+  bactrian timeline trace.ctf --in Cache.add       what Cache.add keeps live, compared with everything
   bactrian timeline trace.ctf --csv --points 500 > live.csv")]
 pub struct Args {
     #[command(flatten)]

@@ -27,18 +27,18 @@ use crate::types::{Linked, TypesArg};
 #[command(about = about::<TopQuestion>(), long_about = long_about::<TopQuestion>())]
 #[command(after_help = "Examples:
   bactrian top trace.ctf                               functions by what they keep
-  bactrian top trace.ctf --by site                     where what is kept was allocated
-  bactrian top trace.ctf --metric allocated            who makes the collector work
-  bactrian top trace.ctf --metric peak --in Main.load  what Main.load holds at its peak
+  bactrian top trace.ctf --by site                     allocation sites of what is kept
+  bactrian top trace.ctf --metric allocated            what makes the collector work
+  bactrian top trace.ctf --metric peak --in Main.load  what Main.load keeps at its peak
   bactrian top trace.ctf --by type --metric live       types of the blocks that are never freed
   bactrian top trace.ctf --raw                         with the standard library and C primitives
-  bactrian top trace.ctf --hide '/^(Base|Lwt)/'        other libraries counted to their callers, too")]
+  bactrian top trace.ctf --hide '/^(Base|Lwt)/'        also charges other libraries to their callers")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
     #[command(flatten)]
     question: DerivedArgs<TopQuestion>,
-    /// Whether words count the header of each block; with --by instruction
+    /// Whether word counts include the header of each block; with --by instruction
     #[arg(long, value_name = "WHICH", default_value = "without-header")]
     words: Header,
     #[command(flatten)]
@@ -73,7 +73,8 @@ fn by_instruction(args: &Args, console: &mut Console) -> Result<Status, Failure>
     let (trace, filter) = opened(args)?;
     if !matches!(question.metric, Metric::Kept | Metric::Allocated) || question.sort != TopSort::Own
     {
-        let what = "instructions are told by the words they allocate: no --metric, no --sort";
+        let what = "instructions are always listed by the words they allocate: --metric and \
+            --sort do not apply";
         return Err(Failure::Usage(what.to_owned()));
     }
     let (path, file) = program_file(&trace);
@@ -95,20 +96,28 @@ fn by_type(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let DerivedArgs(question) = &args.question;
     let (trace, filter) = opened(args)?;
     if question.sort != TopSort::Own {
-        return Err(Failure::Usage("types have no total: no --sort".to_owned()));
+        return Err(Failure::Usage(
+            "types are always listed by what they allocate: --sort does \
+            not apply"
+                .to_owned(),
+        ));
     }
     let (path, file) = program_file(&trace);
     let linked = Linked::read(&file);
     let table = args.types.for_trace(&args.trace.file, &path, &linked, console)?;
     let Some(table) = table else {
         return Err(Failure::Usage(
-            "types need a table: make one with `bactrian types build DIRECTORY`, and name it with --types".to_owned(),
+            "types need a table: build one with `bactrian types build DIRECTORY`, and name it \
+             with --types"
+                .to_owned(),
         ));
     };
     if linked.units.is_empty() {
         let path = path.display();
-        console
-            .warn(&format!("{path} does not say what it was linked from: the table is believed"))?;
+        console.warn(&format!(
+            "{path} does not say which modules it was linked from: the table of \
+                types is used unchecked"
+        ))?;
     }
     let used = linked.used(&table);
     let types = Allocations::new(&table, &used);

@@ -35,7 +35,7 @@ pub fn unused_name(program: &OsStr) -> Result<PathBuf, Failure> {
     let is_unused =
         |name: &PathBuf| name.symlink_metadata().is_err() && existing(&prefix(name)).is_empty();
     let unused = names.find(is_unused);
-    let name = unused.context("there are 10,000 traces of it here: use --output")?;
+    let name = unused.context("there are 10,000 traces of this program here: use --output")?;
     try_out(&name)
         .with_context(|| format!("cannot write {} here: use --output", name.display()))?;
     Ok(name)

@@ -17,14 +17,14 @@ use crate::output::{
 #[command(about = about::<TreeQuestion>(), long_about = long_about::<TreeQuestion>())]
 #[command(after_help = "Examples:
   bactrian tree trace.ctf                          from main down
-  bactrian tree trace.ctf Stdlib__List.map --callers   who calls List.map, by what it allocates
-  bactrian tree trace.ctf --callers --metric live  from what is held up to who asked for it")]
+  bactrian tree trace.ctf Stdlib__List.map --callers   callers of List.map, by what it allocates
+  bactrian tree trace.ctf --callers --metric live  from live memory up to its callers")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,
     #[command(flatten)]
     question: DerivedArgs<TreeQuestion>,
-    /// Tell apart calls from different lines: --by site
+    /// Tell apart calls from different lines: the same as --by site
     #[arg(long, conflicts_with = "by")]
     sites: bool,
     /// Print JSON
@@ -59,7 +59,7 @@ fn print(answer: &TreeAnswer, console: &mut Console) -> Result<(), Failure> {
         of.unwrap_or_default()
     )?;
     if let (Some(focus), true) = (&answer.focus, tree.branches.is_empty()) {
-        writeln!(console.out(), "no stack has a function {focus} that is not hidden")?;
+        writeln!(console.out(), "no call stack contains a visible function {focus}")?;
     }
     Printer { unit, console }.branches(&tree.branches, tree.left_out, "")
 }

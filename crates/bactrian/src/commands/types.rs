@@ -12,11 +12,11 @@ use crate::failure::{Failure, Status};
 use crate::open::open_types;
 use crate::output::{Console, line, print_json, show_number, visible};
 
-/// Make and look at tables of types, which heap commands use.
+/// Build and inspect tables of types, which heap commands use.
 ///
-/// OCaml's compiler leaves what it knew of types in .cmt files (dune has it do so always; otherwise -bin-annot). A table
-/// holds what is needed to tell the types of blocks. Heap commands make one by themselves when the program is still where
-/// it was built; a table that was made before goes wherever snapshots go.
+/// OCaml's compiler records types in .cmt files (dune always asks for them; otherwise use -bin-annot). A table of types
+/// contains what is needed to find the types of blocks. Heap commands build one themselves if the program is still where it
+/// was built; a table that was built before can be copied along with the snapshots.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian types build _build -o server.types
@@ -32,10 +32,10 @@ enum Verb {
     Info(InfoArgs),
 }
 
-/// Make a table from the .cmt files of a build.
+/// Build a table of types from the .cmt files of a build.
 ///
-/// Folders are searched with all that is in them; the standard library is always there. The compiler that wrote the files
-/// must be installed, with its compiler-libs.
+/// Folders are searched recursively; the standard library is always included. The compiler that wrote the files must be
+/// installed, with its compiler-libs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian types build _build -o server.types
@@ -48,12 +48,12 @@ struct BuildArgs {
     /// Where to write the table
     #[arg(long, short, value_name = "FILE", default_value = "program.types")]
     output: PathBuf,
-    /// The ocamlopt that the files were compiled with [default: of that version on the PATH or in opam's switches]
+    /// The ocamlopt that compiled the files [default: one of the same version, in PATH or in opam's switches]
     #[arg(long, value_name = "PATH")]
     compiler: Option<PathBuf>,
 }
 
-/// What is in a table.
+/// Show what a table of types contains.
 #[derive(clap::Args, Debug)]
 struct InfoArgs {
     /// Table of types
@@ -76,9 +76,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 
 fn build(args: &BuildArgs, console: &mut Console) -> Result<Status, Failure> {
     if let Some(missing) = args.places.iter().find(|place| !place.exists()) {
-        return Err(
-            anyhow::anyhow!("{}: there is no such folder or file", missing.display()).into()
-        );
+        return Err(anyhow::anyhow!("{}: no such folder or file", missing.display()).into());
     }
     let sources = Sources::within(&args.places);
     let mut say = |note: &str| drop(console.note(note));

@@ -18,39 +18,39 @@ use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT};
 use crate::shown::{Running, Shown, ShownArgs};
 
-/// Look at traces, snapshots and live numbers in a browser.
+/// Explore traces, snapshots and live programs in a browser.
 ///
-/// Serves a page on this machine only, to whoever knows its URL, until it is interrupted. Several snapshots of a program are
-/// shown as they evolve, too; two traces are compared. Programs are watched as `bactrian live` does: the number of a process,
-/// HOST:PORT or a socket stand for one that runs, and one can be started: signals are passed on to it, and this ends as it
-/// does. Snapshots of a process can be taken from the page, as `bactrian snapshot` does, into new files in this folder.
+/// Serves a page on this machine only, to anyone who knows its URL, until it is interrupted. Several snapshots of a program
+/// are also shown over time; two traces are compared. Running programs are watched as `bactrian live` does: give a process
+/// id, HOST:PORT or a socket, or a program to start: signals are passed on to it, and its exit status is returned.
+/// Snapshots of a process can be taken from the page, as `bactrian snapshot` does, into new files in the current directory.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  bactrian view --demo                       what it looks like, with files that it brings along
+  bactrian view --demo                       what it looks like, with built-in example files
   bactrian view server.ctf                   a trace: flame graph, live size over time, lifetimes
-  bactrian view server.*.heap                snapshots: who holds what, and how that evolves
+  bactrian view server.*.heap                snapshots: what holds memory, and how that changes
   bactrian view before.ctf after.ctf         two traces, and what changed
   bactrian view server.ctf server.*.heap run.live   all of them at once
   bactrian view -- ./server --port 8080      start a program and watch it
-  bactrian view 1234                         a process that runs; snapshots of it by a click
-  bactrian view --read-only 1234             the same, and nothing but looking
+  bactrian view 1234                         a running process; a click takes a snapshot
+  bactrian view --read-only 1234             the same, without snapshots
   bactrian view --open server.ctf            also starts the browser
 
-On another machine, take the port along: ssh -L 8080:localhost:8080 HOST bactrian view --port 8080 server.ctf
-What can be sent to others is what `bactrian report` writes.")]
+On another machine, forward the port: ssh -L 8080:localhost:8080 HOST bactrian view --port 8080 server.ctf
+To send the page to others, write it with `bactrian report`.")]
 pub struct Args {
     #[command(flatten)]
     shown: ShownArgs,
-    /// The port on loopback; 0 for any
+    /// The port on the loopback interface; 0 for any
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
     /// Start the browser
     #[arg(long)]
     open: bool,
-    /// Let nobody take snapshots from the page: it only looks
+    /// Do not let the page take snapshots
     #[arg(long)]
     read_only: bool,
-    /// Show files that this program carries: a trace and three snapshots of a small server that leaks
+    /// Show built-in example files: a trace and three snapshots of a small server that leaks
     #[arg(long, conflicts_with_all = ["files", "command", "types", "no_types"])]
     demo: bool,
     /// A program to start and watch, and its arguments
@@ -63,11 +63,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     // Errors that can be detected before the program starts are.
     if !args.command.is_empty() {
         TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
-            .with_context(|| format!("port {} cannot be had", args.port))?;
+            .with_context(|| format!("cannot listen on port {}", args.port))?;
     }
     // Its files are removed when it is dropped.
     let demo = args.demo.then(Demo::new).transpose();
-    let demo = demo.context("the files of the demo cannot be put down")?;
+    let demo = demo.context("cannot write the example files")?;
     let carried = demo.as_ref().map(|demo| ShownArgs::of_passing(demo.files()));
     let running = Running { command: &args.command, may_take_snapshots: !args.read_only };
     let Shown { evidence, started } =
@@ -94,7 +94,8 @@ fn serve(
         .map_err(anyhow::Error::from)?;
     writeln!(console.out(), "{}", server.url())?;
     console.flush()?;
-    console.note(&format!("{FAINT}open it in a browser; Ctrl-C ends it{FAINT:#}"))?;
+    console
+        .note(&format!("{FAINT}open this URL in a browser; Ctrl-C stops the server{FAINT:#}"))?;
     if args.open && !start_browser(server.url()) {
         console.warn("no browser could be started: open the URL yourself")?;
     }

@@ -53,7 +53,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
         }
         let value = series
             .latest()
-            .map_or("not told yet".to_owned(), |value| show_value(value, declaration.unit));
+            .map_or("not known yet".to_owned(), |value| show_value(value, declaration.unit));
         let cells = vec![name(series), show_kind(declaration.kind).to_owned(), value];
         match series.latest() {
             Some(Value::Failed(_) | Value::Collected | Value::Killed) => table.faint(cells),
@@ -62,7 +62,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     }
     table.print(console)?;
     for why in unknown {
-        writeln!(console.out(), "{FAINT}not all numbers are known: {}{FAINT:#}", plain(why))?;
+        writeln!(console.out(), "{FAINT}some numbers are unknown: {}{FAINT:#}", plain(why))?;
     }
     for series in database.series() {
         if let Some(Value::Sites(sites)) = series.latest() {
@@ -99,8 +99,7 @@ pub fn print(database: &Database, console: &mut Console) -> io::Result<()> {
     }
     let dropped = database.dropped();
     if dropped.ticks > 0 || dropped.lines > 0 {
-        let what =
-            format!("{} moments and {} lines were lost on the way", dropped.ticks, dropped.lines);
+        let what = format!("{} ticks and {} log lines were lost", dropped.ticks, dropped.lines);
         console.warn(&what)?;
     }
     Ok(())

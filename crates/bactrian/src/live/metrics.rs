@@ -183,9 +183,9 @@ fn tell_all(database: &Database, families: &mut Families) {
         age,
     );
     let dropped = database.dropped();
-    let help = "Moments that the client was too slow for.";
+    let help = "Ticks that were dropped because the client was too slow.";
     families.add("bactrian_dropped_ticks_total", "counter", help, &[], dropped.ticks as f64);
-    let help = "Lines of the log that the client was too slow for.";
+    let help = "Log lines that were dropped because the client was too slow.";
     families.add("bactrian_dropped_lines_total", "counter", help, &[], dropped.lines as f64);
     let now = database.last();
     for series in database.series().filter(|series| database.is_known(series, now)) {
@@ -238,11 +238,11 @@ fn tell(series: &Series, families: &mut Families) {
         }
         Value::Tag { count, bytes } => {
             if let Some(count) = count {
-                let help = "Marked values that are alive.";
+                let help = "Tagged values that are alive.";
                 families.add("bactrian_tag_values", "gauge", help, all, *count as f64);
             }
             if let Some(bytes) = bytes {
-                let help = "Bytes that marked values hold.";
+                let help = "Bytes that tagged values hold.";
                 families.add("bactrian_tag_bytes", "gauge", help, all, *bytes as f64);
             }
         }
@@ -325,9 +325,9 @@ fn tell_sites(value: &Value, families: &mut Families) {
     let Value::Sites(sites) = value else { return };
     for site in sites.iter().take(SITES) {
         let labels = [("site", site.name.as_str())];
-        let help = "Bytes alive that were allocated there, estimated from samples.";
+        let help = "Live bytes that were allocated at this site, estimated from samples.";
         families.add("bactrian_site_live_bytes", "gauge", help, &labels, site.live);
-        let help = "Bytes allocated there per second, estimated from samples.";
+        let help = "Bytes allocated per second at this site, estimated from samples.";
         families.add(
             "bactrian_site_allocation_bytes_per_second",
             "gauge",

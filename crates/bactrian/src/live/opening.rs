@@ -59,7 +59,7 @@ impl HowToWatch<'_> {
             sampling: self.rate > 0.0,
         };
         let watch = Watch::launch(wanted)
-            .with_context(|| format!("{} was not started", name.to_string_lossy()))?;
+            .with_context(|| format!("cannot start {}", name.to_string_lossy()))?;
         let name = short_name(name);
         Ok(source::watch(Watched { watch, name, period: self.every, output }, messages))
     }
@@ -120,11 +120,11 @@ pub fn stay(
         // It may be about to exit.
         std::thread::sleep(Duration::from_millis(300));
         if !end.is_finished() {
-            // If the note cannot be printed, still wait.
-            drop(
-                console
-                    .note(&format!("the program goes on as process {pid}; this waits for its end")),
-            );
+            // If it cannot be said, it is waited for all the same.
+            drop(console.note(&format!(
+                "the program continues as process {pid}; waiting for it to \
+                        exit"
+            )));
         }
     }
     let status = end.join().ok().flatten();
@@ -134,7 +134,8 @@ pub fn stay(
 fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
     let hint = match error {
         recording::Error::NotARecording => {
-            ". Recordings are what `bactrian live --record` writes; traces are for `bactrian top`, snapshots for `bactrian heap`"
+            ". Recordings are written by `bactrian live --record`; use `bactrian top` for \
+             traces, `bactrian heap` for snapshots"
         }
         _ => "",
     };

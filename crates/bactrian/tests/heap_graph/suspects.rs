@@ -50,5 +50,5 @@ fn a_heap_is_compared_with_itself_and_with_another() {
     let (text, status) = ask("diff", &[&other.path(), &one.path()], &["--max", "1GB"]);
     assert_eq!(status, 1, "{text}");
     assert!(text.contains("the snapshots are of different processes"), "{text}");
-    assert!(text.contains("1.00 GB: not at this rate"), "{text}");
+    assert!(text.contains("1.00 GB: never at this rate"), "{text}");
 }

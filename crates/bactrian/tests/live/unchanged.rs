@@ -129,7 +129,8 @@ fn running_process_is_observed_recorded_and_replayed() {
             .output()
             .expect("it runs");
         assert!(
-            String::from_utf8_lossy(&wrong.stderr).contains("`bactrian live` shows those"),
+            String::from_utf8_lossy(&wrong.stderr)
+                .contains("It is a recording: use `bactrian live`"),
             "{wrong:?}"
         );
         let table = live([&file]).output().expect("it runs");

@@ -287,7 +287,7 @@ fn watch(condition: &Condition, run: &Run, plain: &Seen, place: &Place) -> Resul
     };
     let (said, others) = ours(&seen);
     seen.stderr = others;
-    let is_refused = said.iter().any(|line| line.contains("was not started"));
+    let is_refused = said.iter().any(|line| line.contains("cannot start"));
     if is_refused && seen.stdout.is_empty() && seen.stderr.is_empty() {
         return Ok(format!("refused: {}", said.concat()));
     }

@@ -326,7 +326,7 @@ fn one_recorder_at_a_time() {
         let output = running.record(&["--for", "0.1"], &second);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(4), "{said}");
-        assert!(said.contains("recorded already"), "{said}");
+        assert!(said.contains("already recording it"), "{said}");
         // So that there is a sample, however busy the machine is.
         thread::sleep(Duration::from_millis(100));
         recorder.interrupt();

@@ -106,8 +106,8 @@ fn snapshots_are_taken_at_several_kinds_of_moments() {
             let mut words = std::iter::once(&info.program).chain(&info.arguments);
             assert!(words.any(|word| word.ends_with("heap_trees")), "{kind:?}: {info:?}");
         }
-        // `record` reports all of them at the end.
-        for name in ["1.heap: ", "2.heap: ", "3.heap: ", "stood still for "] {
+        // The end of record tells of all of them.
+        for name in ["1.heap: ", "2.heap: ", "3.heap: ", "was paused for "] {
             assert!(said.contains(name), "{kind:?}: {name} is not in {said}");
         }
         assert!(!said.contains("warning"), "{kind:?}: {said}");

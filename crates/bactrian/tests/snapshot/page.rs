@@ -142,7 +142,7 @@ fn program_continues_and_its_snapshots_are_added_to_the_page() {
             assert_eq!(told, (&"taken".into(), &file.into()), "{taking}");
             let said = taking["said"].to_string();
             let written = folder.path().canonicalize().expect("a folder").join(name(number));
-            assert!(said.contains("the program stood still for"), "{said}");
+            assert!(said.contains("the program was paused for"), "{said}");
             assert!(said.contains(&name(number)) && written.is_file(), "{said}");
             let info = view.ask(&format!("overview/info?file={file}"));
             assert_eq!(info["pid"].as_u64(), Some(pid), "{compiler:?}: {info}");

@@ -157,7 +157,7 @@ pub fn print_sources(view: &mut View<'_>, console: &mut Console) -> Result<(), F
     }
     if without_place > 0 {
         let what = show_number(without_place, "instruction");
-        console.note(&format!("{what} more, of which no place in the source is known"))?;
+        console.note(&format!("{what} more without a known source location"))?;
     }
     Ok(())
 }
@@ -173,7 +173,12 @@ fn print_file(
     let is_whole = view.functions.len() == view.program.functions.len();
     let source = view.sources.lines(name, unit).map(<[String]>::to_vec);
     let margin = if view.profile.is_some() { WORDS + SHARE + 2 } else { 0 };
-    let lost = if source.is_some() { "" } else { " (not found; --source-dir tells where it is)" };
+    let lost = if source.is_some() {
+        ""
+    } else {
+        " (not found; give its folder with \
+        --source-dir)"
+    };
     writeln!(console.out(), "\n{:margin$}{HEADING}{}{HEADING:#}{lost}", "", visible(name))?;
     let first = file.lines.keys().next().copied().unwrap_or(1);
     let last = file.lines.keys().next_back().copied().unwrap_or(0);

@@ -22,10 +22,10 @@ use crate::failure::{Failure, Status};
 use crate::open;
 use crate::output::{Console, print_envelope, print_json};
 
-/// The instructions of a bytecode program, beside its source.
+/// Disassemble a bytecode program, beside its source.
 ///
-/// With --profile, what each instruction allocated stands in the margin; those with a tenth of all words or
-/// more are marked with an asterisk. Allocations of C primitives stand at the C_CALL that calls them.
+/// With --profile, the margin shows what each instruction allocated; those with a tenth of all words or more are marked
+/// with an asterisk. What a C primitive allocates is shown at the C_CALL that calls it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian disasm ./queens.byte                         all of it
@@ -34,23 +34,23 @@ use crate::output::{Console, print_envelope, print_json};
   bactrian disasm ./queens.byte --profile queens.ctf    with words in the margin
   bactrian disasm ./queens.byte --profile queens.ctf --source --function /^Queens/")]
 pub struct Args {
-    /// A bytecode program, found as the shell finds it
+    /// A bytecode program; looked up in PATH as the shell does
     #[arg(value_name = "PROGRAM")]
     program: OsString,
-    /// Only this function: a name (Main.load also means Dune__exe__Main.load) or /REGEX/; may be repeated
+    /// Only this function: a name (Main.load also matches Dune__exe__Main.load) or /REGEX/; may be repeated
     #[arg(long, value_name = "FUNCTION", value_parser = Pattern::parse)]
     function: Vec<Pattern>,
-    /// Print source files, each line with the instructions that come from it; with --profile, only those that
+    /// Print source files, each line with the instructions that come from it; with --profile, only instructions that
     /// allocated, and words per line
     #[arg(long)]
     source: bool,
-    /// Look for source files here too; may be repeated
+    /// Also look for source files here; may be repeated
     #[arg(long, value_name = "DIR")]
     source_dir: Vec<PathBuf>,
     /// A trace of this program
     #[arg(long, short, value_name = "TRACE")]
     profile: Option<PathBuf>,
-    /// Whether words count the header of each block
+    /// Whether word counts include the header of each block
     #[arg(long, value_name = "WHICH", default_value = "without-header", requires = "profile")]
     words: Header,
     /// Print JSON
@@ -122,7 +122,7 @@ fn wanted<'a>(
     if let Some(missing) = missing {
         let hint = match program.debug {
             Some(_) => "",
-            None => ". It has no debug information, so that functions have numbers as names",
+            None => ". It has no debug information, so its functions have numbers instead of names",
         };
         return Err(Failure::Input(anyhow!("no function {missing} in the program{hint}")));
     }

@@ -22,17 +22,17 @@ use crate::types::TypesArg;
 
 #[derive(clap::Args, Debug)]
 #[command(about = about::<HeapDiffQuestion>())]
-#[command(long_about = format!("{}. Status 1 if the last heap is larger than the first", long_about::<HeapDiffQuestion>()))]
+#[command(long_about = format!("{}. Exit status 1 if the last heap is larger than the first", long_about::<HeapDiffQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap diff before.heap after.heap
-  bactrian heap diff before.heap after.heap --flame grown.svg      who holds more, and who less
-  bactrian heap diff server.*.heap --max 2GB      when it will have that size, if it goes on like this")]
+  bactrian heap diff before.heap after.heap --flame grown.svg      what grew and shrank, as a picture
+  bactrian heap diff server.*.heap --max 2GB      when it will reach this size at the present rate")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,
     #[command(flatten)]
     question: DerivedArgs<HeapDiffQuestion>,
-    /// Also draw a flame graph of who holds what in the last one: red frames grew since the first, blue ones shrank
+    /// Also draw a flame graph of retained sizes in the last snapshot: red frames grew since the first, blue ones shrank
     #[arg(long, value_name = "SVG")]
     flame: Option<PathBuf>,
     /// Print JSON
@@ -67,10 +67,10 @@ fn draw(files: Files, path: &Path, console: &mut Console) -> Result<(), Failure>
     let asked = files.ask(&HeapDiffFlameQuestion::default(), console)?;
     let notes = asked.answer.losses.iter().flat_map(|losses| losses.sentences()).collect();
     let svg = heap_flame_svg(&asked.answer.result, notes)
-        .map_err(|fault| anyhow::anyhow!("no picture: {fault}"))?;
+        .map_err(|fault| anyhow::anyhow!("cannot draw the flame graph: {fault}"))?;
     write_file(path, console, |out, _| Ok(out.write_all(svg.as_bytes())?))?;
     let size = show_bytes(svg.len() as f64);
-    let news = format!("{}: who holds more, and who less ({size} of SVG)", path.display());
+    let news = format!("{}: what grew and what shrank ({size} of SVG)", path.display());
     Ok(console.note(&news)?)
 }
 
@@ -93,8 +93,8 @@ fn print(answer: &HeapDiffAnswer, console: &mut Console) -> Result<(), Failure> 
             writeln!(console.out(), "{new} are new, {gone} are gone, {surviving} are still there")?;
         }
         (reason, ..) => {
-            let reason = reason.as_deref().unwrap_or("it is not known why");
-            writeln!(console.out(), "blocks cannot be compared one by one: {reason}")?;
+            let reason = reason.as_deref().unwrap_or("the reason is unknown");
+            writeln!(console.out(), "blocks cannot be matched one by one: {reason}")?;
         }
     }
     if let Some(rate) = all.rate {
@@ -102,20 +102,17 @@ fn print(answer: &HeapDiffAnswer, console: &mut Console) -> Result<(), Failure> 
         let rate = signed(rate);
         writeln!(
             console.out(),
-            "rate: {rate} in a second, by least squares over {points} snapshots"
+            "rate: {rate} per second, by least squares over {points} snapshots"
         )?;
     }
     if let Some(limit) = limit {
         let size = show_bytes(limit.bytes as f64);
         let when = match limit.seconds {
-            None => "not at this rate".to_owned(),
-            Some(0.0) => "it is there".to_owned(),
+            None => "never at this rate".to_owned(),
+            Some(0.0) => "reached already".to_owned(),
             Some(seconds) => {
                 let micros = (seconds * 1e6).min(u64::MAX as f64) as u64;
-                format!(
-                    "in {} after the last snapshot, if it goes on like this",
-                    show_time(Micros(micros))
-                )
+                format!("{} after the last snapshot, at this rate", show_time(Micros(micros)))
             }
         };
         writeln!(console.out(), "{size}: {when}")?;

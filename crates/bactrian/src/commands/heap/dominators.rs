@@ -39,7 +39,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 fn print(answer: &DominatorTree, min_share: f64, console: &mut Console) -> Result<(), Failure> {
     writeln!(
         console.out(),
-        "{HEADING}Dominators{HEADING:#}: {} can be reached from roots",
+        "{HEADING}Dominators{HEADING:#}: {} reachable from roots",
         show_bytes(answer.total as f64)
     )?;
     let table = Table::new(&[

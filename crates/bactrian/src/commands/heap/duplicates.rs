@@ -57,25 +57,29 @@ fn print_head(answer: &Duplicates, console: &mut Console) -> Result<(), Failure>
     let saved = show_number(answer.saved_blocks, "block");
     let mut notes = vec![match answer.mutable {
         None => format!(
-            "and if none of them is changed, which is not known without types; {saved} would not be needed"
+            "and if none of them is mutated, which is unknown without types; {saved} are redundant"
         ),
         Some(blocks) => format!(
-            "{saved} would not be needed; not compared: {} of types that can be changed",
+            "{saved} are redundant; not compared: {} of mutable types",
             show_number(blocks, "block")
         ),
     }];
     if answer.left_out > 0 {
         notes.push(format!(
-            "not compared: {} (objects, lazy values, continuations, memory outside the heap, what is not known)",
+            "not compared: {} (objects, lazy values, continuations, memory outside the heap, \
+             unknown contents)",
             show_number(answer.left_out, "block")
         ));
     }
     if !answer.immediates_known {
-        notes.push("the snapshot has no immediates: blocks with some were not compared".to_owned());
+        notes.push(
+            "the snapshot has no immediate values: blocks with immediates were not \
+            compared"
+                .to_owned(),
+        );
     }
     if !answer.contents_known {
-        let note =
-            "the snapshot does not tell equal contents: strings and floats were not compared";
+        let note = "the snapshot has no digests of contents: strings and floats were not compared";
         notes.push(note.to_owned());
     }
     for note in notes {
@@ -103,7 +107,7 @@ fn print_classes(answer: &Duplicates, console: &mut Console) -> Result<(), Failu
 
 fn print_sites(answer: &Duplicates, console: &mut Console) -> Result<(), Failure> {
     if answer.sites.is_empty() {
-        let note = "where they were allocated is not known: none of them was sampled";
+        let note = "their allocation sites are unknown: none of them was sampled";
         writeln!(console.out(), "\n{FAINT}{note}{FAINT:#}")?;
         return Ok(());
     }

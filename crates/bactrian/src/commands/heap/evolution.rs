@@ -14,10 +14,10 @@ use crate::output::{Align, Console, FAINT, HEADING, Table, show_number, visible}
 #[derive(clap::Args, Debug)]
 #[command(about = about::<EvolutionQuestion>(), long_about = long_about::<EvolutionQuestion>())]
 #[command(after_help = "Examples:
-  bactrian heap evolution server.*.heap --by module             which modules' blocks grow
+  bactrian heap evolution server.*.heap --by module             the modules whose blocks grow
   bactrian heap evolution server.*.heap --by function --module Server.Cache
   bactrian heap evolution server.*.heap --sort growth -n 5
-  bactrian heap evolution server.*.heap --unit blocks --sort 3  by how many blocks there are in the third")]
+  bactrian heap evolution server.*.heap --unit blocks --sort 3  by number of blocks in the third snapshot")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,

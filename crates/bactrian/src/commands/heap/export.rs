@@ -19,9 +19,9 @@ use crate::types::TypesArg;
 
 /// Write a heap for another tool.
 ///
-/// hprof: Eclipse MAT, VisualVM and others for Java. heapsnapshot: Chrome DevTools, memlab. pprof and dot: the tree of
-/// dominators, merged by class, for Go's pprof and Graphviz. json and csv: classes, or all blocks, for scripts. parquet: tables
-/// of blocks, pointers, roots, classes and strings for DuckDB, pandas, Spark and other engines, in a folder.
+/// hprof: for Eclipse MAT, VisualVM and other Java tools. heapsnapshot: for Chrome DevTools and memlab. pprof and dot: the
+/// dominator tree, merged by class, for Go's pprof and Graphviz. json and csv: classes, or all blocks, for scripts. parquet: a
+/// folder of tables of blocks, pointers, roots, classes and strings for DuckDB, pandas, Spark and other engines.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap export server.heap --to hprof -o server.hprof
@@ -34,16 +34,16 @@ pub struct Args {
     /// Format to write
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     to: HeapTarget,
-    /// Where to write it; standard output if not given
+    /// Where to write it [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// pprof, dot, json: do not tell apart what holds less than this share of everything, in percent
+    /// pprof, dot, json: merge what retains less than this share of the heap, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = MIN_SHARE)]
     min_share: f64,
-    /// pprof, dot, json: nor what is below so many others
+    /// pprof, dot, json: levels of the dominator tree that are kept apart
     #[arg(long, value_name = "LEVELS", default_value_t = DEPTH)]
     depth: u32,
-    /// json, csv: every block
+    /// json, csv: write every block
     #[arg(long)]
     blocks: bool,
 }
@@ -96,7 +96,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let is_stdout = output == Path::new("-");
     if is_stdout && to.is_binary() && std::io::stdout().is_terminal() {
-        let what = "files are not for the terminal; give -o FILE or redirect the output";
+        let what = "files are binary: use -o FILE or redirect the output";
         return Err(Failure::Usage(format!("{to} {what}")));
     }
     let limits = MergedLimits { min_share: share(args.min_share)?, depth: args.depth.max(1) };
@@ -109,19 +109,17 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     })?;
     if let Some(Written::Blocks { cut: blocks @ 1.. }) = written {
         let what = show_number(blocks, "block");
-        console.warn(&format!("{what} are longer than {to} can say, and were cut"))?;
+        console.warn(&format!("{what} exceed the maximum size in {to}, and were truncated"))?;
     }
     if let Some(written) = written.filter(|_| !is_stdout) {
         let what = match written {
             Written::Blocks { .. } => show_number(heap.blocks() as u64, "block"),
             Written::Entries { shown, all } if shown < all => {
-                format!("the {shown} largest of {all} entries of the merged tree of dominators")
+                format!("the {shown} largest of {all} entries of the merged dominator tree")
             }
-            Written::Entries { all: 1, .. } => {
-                "1 entry of the merged tree of dominators".to_owned()
-            }
+            Written::Entries { all: 1, .. } => "1 entry of the merged dominator tree".to_owned(),
             Written::Entries { all, .. } => {
-                format!("{all} entries of the merged tree of dominators")
+                format!("{all} entries of the merged dominator tree")
             }
             Written::Classes(1) => "1 class".to_owned(),
             Written::Classes(classes) => format!("{classes} classes"),

@@ -59,9 +59,13 @@ fn print(answer: &FinalisersAnswer, console: &mut Console) -> Result<(), Failure
         writeln!(console.out(), "  function  {}", visible(&group.function))?;
         writeln!(console.out(), "  value     {}", visible(&group.value))?;
         match group.cycle.is_empty() {
-            true => writeln!(console.out(), "  the way between them was not searched: too many")?,
+            true => writeln!(
+                console.out(),
+                "  the path between them was not searched: there are \
+                too many finalisers"
+            )?,
             false => {
-                writeln!(console.out(), "  shortest way from the function to the value:")?;
+                writeln!(console.out(), "  shortest path from the function to the value:")?;
                 print_steps(&group.cycle, console)?;
             }
         }

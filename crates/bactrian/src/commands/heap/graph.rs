@@ -24,10 +24,10 @@ pub struct Args {
     heap: HeapArg,
     #[command(flatten)]
     question: DerivedArgs<GraphQuestion>,
-    /// Format to write; if not given it is that of the file's name, or dot
+    /// Format to write [default: by the extension of the file, otherwise dot]
     #[arg(long, value_name = "FORMAT")]
     format: Option<GraphFormat>,
-    /// Where to write it; standard output if not given
+    /// Where to write it [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print JSON
@@ -35,14 +35,14 @@ pub struct Args {
     json: bool,
 }
 
-/// What to write.
+/// Formats of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum GraphFormat {
     /// For Graphviz
     Dot,
     /// A picture
     Svg,
-    /// For scripts
+    /// JSON, for scripts
     Json,
 }
 

@@ -13,10 +13,10 @@ use crate::output::{Align, Console, HEADING, Table, show_number, visible};
 
 #[derive(clap::Args, Debug)]
 #[command(about = about::<LeaksQuestion>())]
-#[command(long_about = format!("{}. Status 1 if something stayed", long_about::<LeaksQuestion>()))]
+#[command(long_about = format!("{}. Exit status 1 if anything stayed", long_about::<LeaksQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap leaks before.heap after.heap later.heap
-  bactrian heap leaks server.*.heap -n 5           the first, the middle and the last")]
+  bactrian heap leaks server.*.heap -n 5           compares the first, the middle and the last")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,
@@ -40,7 +40,7 @@ fn print(answer: &LeaksAnswer, console: &mut Console) -> Result<(), Failure> {
     let LeaksAnswer { leaks, compared: [first, second, third], .. } = answer;
     let (bytes, blocks) =
         (show_bytes(leaks.all.bytes as f64), show_number(leaks.all.blocks, "block"));
-    let when = format!("came between {first} and {second}, and are there in {third}");
+    let when = format!("appeared between {first} and {second}, and still exist in {third}");
     writeln!(console.out(), "{HEADING}Stayed{HEADING:#}: {bytes} in {blocks} {}", visible(&when))?;
     let mut table = Table::new(&[
         ("bytes", Align::Right),

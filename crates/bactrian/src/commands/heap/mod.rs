@@ -25,26 +25,26 @@ use bactrian_analysis::heap::{ClassBy, NO_TABLE};
 use crate::failure::{Failure, Status};
 use crate::output::Console;
 
-/// Who holds the memory of a heap snapshot, and what it is.
+/// Analyse a heap snapshot: what it contains, and what keeps it alive.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap summary server.1.heap        what the memory is used for
-  bactrian heap roots server.1.heap          who holds it
-  bactrian heap types server.1.heap --types server.types   of which OCaml types the blocks are
+  bactrian heap roots server.1.heap          which roots hold it
+  bactrian heap types server.1.heap --types server.types   blocks by OCaml type
   bactrian heap suspects server.1.heap       what is likely wrong
-  bactrian heap dominators server.1.heap     what would be free without whom
+  bactrian heap dominators server.1.heap     the dominator tree, with retained sizes
   bactrian heap diff server.*.heap           what grows
-  bactrian heap leaks a.heap b.heap c.heap   what came between the first two and stayed
-  bactrian heap evolution server.*.heap --by module   what each module has in each snapshot
-  bactrian heap duplicates server.1.heap     what is there more than once
+  bactrian heap leaks a.heap b.heap c.heap   what appeared between the first two and stayed
+  bactrian heap evolution server.*.heap --by module   how large each module is in each snapshot
+  bactrian heap duplicates server.1.heap     what exists more than once
   bactrian heap collections server.1.heap --types server.types   lists, tables, maps: how many, how full
-  bactrian heap fields server.1.heap Main.entry --types server.types   what each field holds
+  bactrian heap fields server.1.heap Main.entry --types server.types   what each field retains
   bactrian heap blocks server.1.heap Main.entry --group-by path   the blocks of a type, one by one or by a field
-  bactrian heap what-if server.1.heap --cut Cache.entry.session   what would be free without these references
-  bactrian heap graph server.1.heap -o h.svg  all of it in one picture
+  bactrian heap what-if server.1.heap --cut Cache.entry.session   what would be freed without these references
+  bactrian heap graph server.1.heap -o h.svg  the whole heap in one picture
 
-What is computed is kept in an index, in ~/.cache/bactrian/indexes, so that the next question is answered at once
-(--no-index keeps none).")]
+Results are kept in an index in ~/.cache/bactrian/indexes, so that the next question is answered at once
+(--no-index turns this off).")]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -56,9 +56,9 @@ enum Verb {
     Summary(summary::Args),
     Roots(roots::Args),
     Types(types::Args),
-    /// Blocks by their tags
+    /// Blocks by tag
     Tags(classes::ClassArgs),
-    /// Blocks by the place that allocated them, estimated from samples
+    /// Blocks by allocation site, estimated from samples
     Sites(classes::ClassArgs),
     /// Blocks by the function that allocated them, estimated from samples
     Functions(classes::ClassArgs),

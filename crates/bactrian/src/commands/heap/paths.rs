@@ -21,7 +21,7 @@ use crate::output::{
 #[command(after_help = "Examples:
   bactrian heap paths server.1.heap 0x7f4b1c0a8
   bactrian heap paths server.1.heap 'closure Server.handle'
-  bactrian heap paths server.1.heap Session.t --members @1234   the single blocks of the row with @1234")]
+  bactrian heap paths server.1.heap Session.t --members @1234   the blocks of the row that contains @1234")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,
@@ -98,7 +98,7 @@ fn print_tree(answer: &ClassPaths, min_share: f64, console: &mut Console) -> Res
     printing.table.print(console)?;
     if answer.unreached > 0 {
         let blocks = show_number(answer.unreached, "block");
-        writeln!(console.out(), "no root holds {blocks} of them")?;
+        writeln!(console.out(), "{blocks} of them are not reachable from any root")?;
     }
     answer.members.as_ref().map_or(Ok(()), |members| print_members(members, console))
 }

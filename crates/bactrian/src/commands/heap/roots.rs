@@ -15,8 +15,8 @@ use crate::output::{Align, Console, FAINT, HEADING, SHARE, Table, show_share};
 #[command(about = about::<RootsQuestion>(), long_about = long_about::<RootsQuestion>())]
 #[command(after_help = "Examples:
   bactrian heap roots server.1.heap               kinds of roots, modules, threads
-  bactrian heap roots server.1.heap --depth 3     their fields and frames, too
-  bactrian heap roots server.1.heap --depth 1     kinds only")]
+  bactrian heap roots server.1.heap --depth 3     also their fields and frames
+  bactrian heap roots server.1.heap --depth 1     only kinds of roots")]
 pub struct Args {
     #[command(flatten)]
     heap: HeapArg,

@@ -79,7 +79,7 @@ fn print(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
     }
     if answer.weakly_held_by > 0 {
         let what = show_number(answer.weakly_held_by, "ephemeron or weak array");
-        line(console, "weakly held", &format!("by {what}, which do not keep it"))?;
+        line(console, "weakly held", &format!("by {what}, which do not keep it alive"))?;
     }
     print_fields(answer, console)?;
     print_held_by(answer, console)
@@ -91,8 +91,7 @@ fn print_fields(answer: &Shown, console: &mut Console) -> Result<(), Failure> {
     }
     writeln!(console.out())?;
     let first = if answer.address.is_some() { "field" } else { "" };
-    let headings =
-        [(first, Align::Right), ("retained", Align::Right), ("what is in it", Align::Left)];
+    let headings = [(first, Align::Right), ("retained", Align::Right), ("contents", Align::Left)];
     let mut table = Table::new(&headings);
     for field in &answer.fields {
         let (retained, what) = match (&field.block, &field.value) {

@@ -118,7 +118,7 @@ fn print_major(answer: &Summary, console: &mut Console) -> Result<(), Failure> {
         (Some(major.live), "live blocks"),
         (major.unreachable, "unreachable and not yet swept"),
         (major.free, "free"),
-        (major.fragments, "fragments: nothing can be put in"),
+        (major.fragments, "fragments: too small for any block"),
     ] {
         if let Some(bytes) = bytes {
             table.row(vec![show_bytes(bytes as f64), share(bytes, mapped), what.to_owned()]);

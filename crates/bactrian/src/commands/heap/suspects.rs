@@ -14,10 +14,10 @@ use crate::output::{BAD, Console, FAINT, HEADING, WARNING, show_share, visible};
 
 #[derive(clap::Args, Debug)]
 #[command(about = about::<SuspectsQuestion>())]
-#[command(long_about = format!("{}. Status 1 if something is certain", long_about::<SuspectsQuestion>()))]
+#[command(long_about = format!("{}. Exit status 1 if a finding is certain", long_about::<SuspectsQuestion>()))]
 #[command(after_help = "Examples:
   bactrian heap suspects server.1.heap
-  bactrian heap suspects server.*.heap       and what grows from one to the next")]
+  bactrian heap suspects server.*.heap       also what grows from one to the next")]
 pub struct Args {
     #[command(flatten)]
     heaps: HeapsArg,

@@ -9,20 +9,20 @@ use crate::commands::arguments::say_more;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT, HEADING, show_number, visible};
 
-/// Blocks by what they are: how many, their bytes, and what would be free without them.
+/// Blocks by type: how many, shallow size and retained size.
 ///
-/// With a table of types, by their OCaml types. Blocks whose type is not known, and all without a table, go by function,
-/// identifier, tag and size.
+/// With a table of types, blocks are grouped by OCaml type. Blocks of unknown type, and all blocks without a table, are
+/// grouped by function, identifier, tag and size.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian heap types server.1.heap --types server.types
   bactrian heap types server.1.heap --types server.types --module Cache    what a module allocated
-  bactrian heap sites server.1.heap --types server.types --type Ast.expr   where a type was allocated
+  bactrian heap sites server.1.heap --types server.types --type Ast.expr   where blocks of a type were allocated
   bactrian heap types server.1.heap --types server.types --conflicts")]
 pub struct Args {
     #[command(flatten)]
     of: classes::ClassArgs,
-    /// Blocks that were found to be of two types that do not go together, and where each came from
+    /// List blocks for which two incompatible types were found, and where each type comes from
     #[arg(long)]
     conflicts: bool,
 }
@@ -48,7 +48,7 @@ fn print(answer: &Conflicts, console: &mut Console) -> Result<(), Failure> {
     let blocks = show_number(answer.blocks, "block");
     writeln!(console.out(), "{HEADING}Conflicts{HEADING:#}: {blocks} of two types")?;
     if answer.told < answer.blocks {
-        writeln!(console.out(), "{FAINT}only the first {} are told{FAINT:#}", answer.told)?;
+        writeln!(console.out(), "{FAINT}only the first {} are listed{FAINT:#}", answer.told)?;
     }
     for row in &answer.rows {
         let nodes: Vec<String> = row.nodes.iter().map(|node| format!("@{node}")).collect();
@@ -56,7 +56,7 @@ fn print(answer: &Conflicts, console: &mut Console) -> Result<(), Failure> {
         writeln!(console.out(), "\n{blocks}, as {}", nodes.join(" "))?;
         let kept = match &row.kept {
             Some(kept) => format!("{kept}, {}", row.kept_origin),
-            None => format!("tag {}, {} words, which its header says", row.tag, row.words),
+            None => format!("tag {}, {} words, according to its header", row.tag, row.words),
         };
         writeln!(console.out(), "  is     {}", visible(&kept))?;
         let other = format!("{}, {}", row.other, row.other_origin);

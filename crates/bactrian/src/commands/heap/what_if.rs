@@ -40,7 +40,7 @@ fn print(answer: &WhatIf, console: &mut Console) -> Result<(), Failure> {
     let freed = &answer.freed;
     writeln!(
         console.out(),
-        "{HEADING}What if{HEADING:#}: {} in {} would be free, {} of {}",
+        "{HEADING}What if{HEADING:#}: {} in {} would be freed, {} of {}",
         bytes(freed.bytes),
         show_number(freed.blocks, "block"),
         show_share(freed.share),
@@ -63,7 +63,7 @@ fn print(answer: &WhatIf, console: &mut Console) -> Result<(), Failure> {
     }
     table.print(console)?;
     let headings =
-        [("bytes", Align::Right), ("blocks", Align::Right), ("what would be free", Align::Left)];
+        [("bytes", Align::Right), ("blocks", Align::Right), ("what would be freed", Align::Left)];
     let mut table = Table::new(&headings);
     for row in &answer.rows {
         table.row(vec![bytes(row.bytes), show_count(row.blocks as f64), row.name.clone()]);

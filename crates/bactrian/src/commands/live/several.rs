@@ -30,11 +30,11 @@ pub fn run(
     console: &mut Console,
 ) -> Result<Status, Failure> {
     if args.record.is_some() {
-        let what = "--record is for one program: a recording is of one";
+        let what = "--record works for one program only: a recording contains one program";
         return Err(Failure::Usage(what.to_owned()));
     }
     if args.rate.is_some_and(|rate| rate > 0.0) && args.command.is_empty() {
-        let what = "--rate is for one process: name it alone";
+        let what = "--rate works for one process only";
         return Err(Failure::Usage(what.to_owned()));
     }
     let metrics = match &args.metrics {
@@ -43,7 +43,7 @@ pub fn run(
             let metrics =
                 Metrics::serve(address).with_context(|| format!("cannot listen on {address}"))?;
             console
-                .note(&format!("numbers for Prometheus: http://{}/metrics", metrics.address()))?;
+                .note(&format!("metrics for Prometheus: http://{}/metrics", metrics.address()))?;
             Some(metrics)
         }
     };
@@ -66,7 +66,7 @@ pub fn run(
         false => {
             let look = Look::of_environment(console.colours());
             run_columns(&mut watched, Options { look }, &interrupts())
-                .context("the view cannot go on")
+                .context("the view failed")
                 .map(drop)
         }
         true => {
@@ -98,15 +98,14 @@ fn choice(args: &Args) -> Result<Choice, Failure> {
         Ok(Target::Process(pid)) => {
             Err(Failure::Input(anyhow::anyhow!("there is no process {pid}")))
         }
-        _ => {
-            Err(Failure::Usage(format!("{word} is no process: only processes stand side by side")))
-        }
+        _ => Err(Failure::Usage(format!(
+            "{word} is not a process id: only processes can be \
+                watched side by side"
+        ))),
     });
     let pids = pids.collect::<Result<Vec<u32>, Failure>>()?;
     match pids.is_empty() {
-        true => {
-            Err(Failure::Usage("whose children? Name a process, or a program to start".to_owned()))
-        }
+        true => Err(Failure::Usage("--children needs a process, or a program to start".to_owned())),
         false if args.children => Ok(Choice::Below(pids)),
         false => Ok(Choice::These(pids)),
     }
@@ -154,12 +153,12 @@ fn wait(args: &Args, watched: &mut Watched<'_, '_>) {
 
 fn tell(args: &Args, group: &Group<'_>, console: &mut Console) -> anyhow::Result<()> {
     if group.is_full() {
-        console.warn("there were more programs than are watched at once")?;
+        console.warn("there were more programs than can be watched at once")?;
     }
     if args.json {
         headless::print_json_of_several(group.databases(), console)?;
     } else if group.databases().next().is_none() {
-        console.note(&format!("{}: none was seen", group.title()))?;
+        console.note(&format!("{}: none was found", group.title()))?;
     } else {
         headless::print_several(group.programs(), console)?;
     }

@@ -8,8 +8,9 @@ use bactrian_live::{Declaration, Event, Kind, ObserverId, Unit, Value, names};
 /// Ids beyond those that any program uses for its own observers.
 const FIRST: u32 = 1 << 31;
 
-/// Why the memory held by bigarrays is not known.
-const NOT_SAMPLED: &str = "what bigarrays hold is known by samples: bactrian live PID --rate 1e-4";
+/// Why it is not known what bigarrays hold.
+const NOT_SAMPLED: &str = "memory of bigarrays is only known from samples: bactrian live PID \
+    --rate 1e-4";
 
 struct Outside {
     name: &'static str,

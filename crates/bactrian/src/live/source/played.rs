@@ -26,7 +26,7 @@ fn pass_on(mut player: Player<File>, messages: &SyncSender<Message>) {
         let goes_on = match event {
             Ok(event) => tell(Message::Event(event)),
             Err(error) => {
-                tell(Message::Notice(format!("{error}; what came before is shown")));
+                tell(Message::Notice(format!("{error}; everything before that is shown")));
                 false
             }
         };
@@ -35,8 +35,6 @@ fn pass_on(mut player: Player<File>, messages: &SyncSender<Message>) {
         }
     }
     if player.is_cut() {
-        tell(Message::Notice(
-            "the recording ends in the middle of something: it was cut".to_owned(),
-        ));
+        tell(Message::Notice("the recording is truncated".to_owned()));
     }
 }

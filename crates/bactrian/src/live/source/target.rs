@@ -45,8 +45,8 @@ impl Target {
             return Ok(Target::Address(Address::Tcp(format!("{host}:{port}"))));
         }
         Err(format!(
-            "{word}: there is no such file, and it is neither the number of a process nor HOST:PORT; \
-             to start a program: bactrian live -- {word}"
+            "{word} is neither a file nor a process id nor HOST:PORT; to start a program: \
+             bactrian live -- {word}"
         ))
     }
 }

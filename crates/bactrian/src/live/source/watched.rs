@@ -226,11 +226,8 @@ impl Looking {
         let said = match action {
             Action::Snapshot(name) => self.snapshot(&name),
             Action::Sampling(on) => self.watch.set_sampling(on).map(|()| {
-                let what = if on {
-                    "sampling allocations"
-                } else {
-                    "allocations are not sampled any more"
-                };
+                let what =
+                    if on { "sampling allocations" } else { "sampling of allocations has stopped" };
                 Some(what.to_owned())
             }),
             action => match &mut self.own {
