@@ -18,7 +18,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let is_shown = match arguments {
         [] => true,
         [word] if word == "--write" => false,
-        _ => return Err("say nothing, or --write".to_owned()),
+        _ => return Err("takes --write, or nothing".to_owned()),
     };
     println!("Building bactrian, which takes a minute or two the first time:");
     let setup = Setup::start()?;
@@ -35,7 +35,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let heap = format!("{FOLDER}/{PROGRAM}.1.heap");
     let steps: &[(&str, String)] = &[
         (
-            "A small server that leaks, compiled as ever, recorded as it is:",
+            "A small server that leaks, compiled as usual and recorded unchanged:",
             format!("record --rate 1e-3 --snapshots exit -o {trace} -- {executable} 20000"),
         ),
         ("What is in the trace?", format!("info --full {trace}")),
@@ -44,15 +44,13 @@ pub fn run(arguments: &[String]) -> Outcome {
             format!("timeline {trace} --points 60 --lifetime 50ms.."),
         ),
         (
-            "Who asked for what is still there in the end? The standard library counts to its callers:",
+            "What allocated the memory that is still there at the end? The standard library is \
+             charged to its callers:",
             format!("top {trace} --by site -n 6"),
         ),
-        (
-            "Who holds it? The snapshot that was taken at the end says:",
-            format!("heap suspects {heap}"),
-        ),
+        ("What holds it? The snapshot at exit says:", format!("heap suspects {heap}")),
         ("What grows, as a picture:", format!("flame {trace} -o {flame}")),
-        ("All of it as one page, to be sent around:", format!("report {trace} {heap} -o {report}")),
+        ("All of it as one page to share:", format!("report {trace} {heap} -o {report}")),
     ];
     for (question, line) in steps {
         println!("\n## {question}\n$ bactrian {line}");
@@ -60,9 +58,9 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
     println!(
         "\n## What was found
-What lives long only grows, although every request is answered and done. It is the words that `serve`
-reads and the answers that it makes of them: `serve` puts both into a cache whose key no later request
-can match. See programs/{PROGRAM}.ml.
+Long-lived memory only grows, although every request has been answered. It consists of the words that
+`serve` reads and the answers that it builds from them: `serve` puts both into a cache with a key that no
+later request can match. See programs/{PROGRAM}.ml.
 
 ## What to try next
   open {report} in a browser, or have all of it answered as you click:

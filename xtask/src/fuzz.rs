@@ -53,7 +53,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         }
     }
     if names.is_empty() != is_all {
-        return Err("say which targets, or --all".to_owned());
+        return Err("name the targets, or use --all".to_owned());
     }
     let targets = build()?;
     let known = || targets.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -138,8 +138,8 @@ fn fuzz_one(Target { name, corpus }: &Target, seconds: u32) -> Outcome {
             log.lines().position(|line| line.contains("panicked") || line.contains("ERROR"));
         let (binary, corpus) = (binary.display(), corpus.display());
         return Err(format!(
-            "{}\n\n{reason}\nTo run that input again:\n  BACTRIAN_FUZZ={name} {binary} FILE\nOnce it is mended, keep the \
-             input in {corpus}.",
+            "{}\n\n{reason}\nTo run that input again:\n  BACTRIAN_FUZZ={name} {binary} FILE\nOnce \
+             it is fixed, keep the input in {corpus}.",
             log.lines().skip(start.unwrap_or(0)).collect::<Vec<_>>().join("\n")
         ));
     }

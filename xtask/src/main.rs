@@ -59,7 +59,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "programs",
-        about: "get programs of versions of OCaml of which there is no compiler",
+        about: "get programs of OCaml versions without a compiler package",
         run: programs::run,
     },
     Task {
@@ -93,7 +93,7 @@ const TASKS: &[Task] = &[
         about: "observe every kind of program in every way, and write docs/reach.md",
         run: reach::run,
     },
-    Task { name: "bench", about: "measure; alone it says what and how", run: bench::run },
+    Task { name: "bench", about: "run benchmarks; without arguments, list them", run: bench::run },
     Task {
         name: "generate-trace",
         about: "a trace for benchmarks: --shape deep|wide|many [--events N] [--seed N] -o FILE",

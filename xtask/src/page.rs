@@ -22,7 +22,7 @@ pub fn run(arguments: &[String]) -> Outcome {
         [file] if !file.starts_with('-') => (true, Some(file.as_str())),
         _ => {
             return Err(
-                "say nothing, --build, --types, --fixtures, --sheet, or one test file of ui/tests"
+                "takes nothing, --build, --types, --fixtures, --sheet, or one test file of ui/tests"
                     .to_owned(),
             );
         }
@@ -65,9 +65,9 @@ fn check_built() -> Outcome {
     let same = |part: &str| fs::read(anew.join(part)).ok() == fs::read(dist.join(part)).ok();
     match is_of(&dist) && sources::PARTS.iter().all(|part| same(part)) {
         true => Ok(()),
-        false => {
-            Err("ui/dist is not what its sources make: run cargo xtask page --build".to_owned())
-        }
+        false => Err("ui/dist is not up to date with its sources: run cargo xtask page \
+                --build"
+            .to_owned()),
     }
 }
 

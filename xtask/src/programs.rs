@@ -145,7 +145,7 @@ impl Packaged {
             }
         };
         if !found.contains(self.digest) {
-            return Err(format!("{package} {version} is not the package that is known here"));
+            return Err(format!("{package} {version} does not have the known checksum"));
         }
         let wanted = self.around.unwrap_or(self.member);
         match self.registry {

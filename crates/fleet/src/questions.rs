@@ -206,7 +206,7 @@ from profiles group by service, time order by service, time",
     Question {
         name: "live_sites",
         option: "live-sites",
-        about: "where that was allocated which is held at the end",
+        about: "allocation sites of what is held at the end",
         sql: "select service, leaf, file, line, count(distinct host) as hosts, sum(late / late_minutes) as live,
   sqrt(sum(late / late_minutes * noise)) as error
 from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
@@ -216,7 +216,7 @@ group by service, site, leaf, file, line order by round(live) desc, service, sit
     Question {
         name: "allocating_sites",
         option: "allocating-sites",
-        about: "where most is allocated",
+        about: "sites that allocate most",
         sql: "select service, leaf, file, line, count(distinct host) as hosts, sum(allocated / minutes) as per_minute,
   sqrt(sum(allocated / minutes / minutes * noise)) as error
 from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
@@ -226,7 +226,7 @@ group by service, site, leaf, file, line order by round(per_minute) desc, servic
     Question {
         name: "promoting_sites",
         option: "promoting-sites",
-        about: "where that is allocated which goes to the major heap",
+        about: "allocation sites of what is promoted to the major heap",
         sql: "select service, leaf, file, line, count(distinct host) as hosts, sum(promoted / minutes) as per_minute,
   sqrt(sum(promoted / minutes / minutes * noise)) as error
 from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
@@ -237,7 +237,7 @@ group by service, site, leaf, file, line order by round(per_minute) desc, servic
         // What only fills up grows at first: it is asked to have grown as much in the second half as an eighth of all.
         name: "growing_sites",
         option: "growing-sites",
-        about: "what is held more and more, by programs that ran all the time",
+        about: "sites whose live size keeps growing, in programs that ran all the time",
         sql: "select service, leaf, file, line, hosts, hosts_growing, early, middle, late, growth, error, growth / error as significance
 from (select service, site, leaf, file, line, count(distinct host) as hosts,
     sum(case when late / late_minutes > middle / middle_minutes and middle / middle_minutes > early / early_minutes
@@ -254,7 +254,7 @@ order by round(growth) desc, service, leaf, line limit 20",
     Question {
         name: "growing_hosts",
         option: "growing-hosts",
-        about: "machines that hold more and more",
+        about: "machines whose live size keeps growing",
         sql: "select service, host, build_id, sum(early_live) as early, sum(late_live) as late, sum(late_live - early_live) as growth
 from runs where early_minutes > 0 and late_minutes > 0
 group by service, host, build_id having sum(late_live - early_live) > 0.5
@@ -263,7 +263,7 @@ order by round(growth) desc, service, host limit 50",
     Question {
         name: "builds_allocate",
         option: "builds-allocate",
-        about: "what a build allocates per machine and minute, beside the build before it",
+        about: "what a build allocates per machine and minute, compared with the build before",
         sql: "select later.service, earlier.build_id as build_before, later.build_id as build, later.leaf, earlier.allocated as before,
   later.allocated as now, later.allocated - earlier.allocated as difference,
   (later.allocated - earlier.allocated) / sqrt(earlier.allocated_error + later.allocated_error) as significance
@@ -276,7 +276,7 @@ order by round(abs(later.allocated - earlier.allocated)) desc, later.service, la
     Question {
         name: "builds_hold",
         option: "builds-hold",
-        about: "what a build holds per machine, beside the build before it",
+        about: "what a build holds per machine, compared with the build before",
         sql: "select later.service, earlier.build_id as build_before, later.build_id as build, later.leaf, earlier.live as before,
   later.live as now, later.live - earlier.live as difference,
   (later.live - earlier.live) / sqrt(earlier.live_error + later.live_error) as significance
@@ -305,7 +305,7 @@ order by round(abs(live - others)) desc, service, host limit 20",
     Question {
         name: "odd_sites",
         option: "odd-sites",
-        about: "what a machine holds of one site, many times more than the others of its service",
+        about: "sites of which a machine holds many times more than the others of its service",
         sql: "select service, host, leaf, file, line, live, others, (live - others) / sqrt((live + others) * noise) as significance
 from (select service, host, site, live, noise, (total - live) / (hosts - 1) as others
   from (select service, host, site, live, noise, sum(live) over (partition by service, site) as total

@@ -22,16 +22,16 @@ const DOCUMENT: &str = "docs/reach.md";
 const INTRODUCTION: &str = "\
 # Reach
 
-What can be observed of which OCaml program, as `cargo xtask reach` found it by doing it, on Linux and x86-64. `yes`: it was done, and what came of
-it was looked at. A number: it was refused, with exit status 4, and the words below. `-`: the program does not run
-long enough to be asked, or there is no snapshot. `FAULT`: it went wrong, and is to be mended.
+What can be observed of which OCaml program. `cargo xtask reach` wrote this table by trying everything, on Linux and x86-64. `yes`: it was done, and
+its result was checked. A number: it was refused, with exit status 4 and the message below. `-`: the program does not
+run long enough, or there is no snapshot. `FAULT`: it failed, which is a bug to be fixed.
 
 - record: `bactrian record -- PROGRAM`
-- record PID: `bactrian record PID`, of a process that runs already
+- record PID: `bactrian record PID`, of a running process
 - snapshots: `bactrian record --snapshots exit --no-trace -- PROGRAM`
-- snapshot PID: `bactrian snapshot PID`, of a process that runs already
+- snapshot PID: `bactrian snapshot PID`, of a running process
 - core: `bactrian snapshot --core CORE`
-- types: whether blocks of the program's own types are called by them, from its `.cmt` files
+- types: whether blocks of the program's own types are shown with these types, from its `.cmt` files
 - live: `bactrian live PID`
 ";
 

@@ -239,8 +239,8 @@ impl Attempt<'_> {
         });
         match count {
             Some(1..) => Ok(Answer::Works),
-            // Most programs of others wait for their input. Their recording begins and ends like any other.
-            None if words(&said).contains("has waited all the time") => Ok(Answer::Works),
+            // Most programs of others wait for their input. It was begun and ended as for any other.
+            None if words(&said).contains("was idle all the time") => Ok(Answer::Works),
             _ => Err(format!("no samples: {}", words(&said))),
         }
     }

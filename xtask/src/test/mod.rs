@@ -52,7 +52,7 @@ const ONLY_ALL: &[Stage] = &[
     Stage { title: "lints of the fuzzer", run: fuzz::lints },
     Stage { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
     Stage { title: "the release binary", run: release::check },
-    Stage { title: "the engine of queries", run: query::check },
+    Stage { title: "the query engine", run: query::check },
     Stage { title: "every bench once", run: smoke::benches },
 ];
 
