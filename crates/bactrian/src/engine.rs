@@ -82,12 +82,7 @@ pub fn find() -> Option<PathBuf> {
 
 /// Executes the program that has the engine.
 pub fn become_engine() -> Result<Status, Failure> {
-    let engine = find().ok_or_else(|| {
-        let what = "queries need the program bactrian-query, which is neither beside bactrian \
-            nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
-                    tables for DuckDB and others";
-        Failure::NotSupported(what.to_owned())
-    })?;
+    let engine = find().ok_or_else(missing)?;
     let error = Command::new(&engine).args(env::args_os().skip(1)).exec();
     Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
 }

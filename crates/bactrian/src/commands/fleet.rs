@@ -22,13 +22,13 @@ use crate::failure::{Failure, Status};
 use crate::output::{Console, print_envelope, show_number};
 use crate::spark::Spark;
 
-/// Show what a fleet of machines allocates and keeps in memory.
+/// Show what a fleet of machines allocates and holds.
 ///
-/// First what stands out: sites whose live size keeps growing, builds that allocate or keep more than the build before them,
-/// machines that differ from the others of their service. Then services, and the sites that keep most. The store is filled by
-/// `bactrian ship`: a folder, or s3://BUCKET/FOLDER.
+/// First what stands out: sites that are held more and more, builds that allocate or hold more than the build before them,
+/// machines that differ from the others of their service. Then services and the sites that hold most. The store is what
+/// `bactrian ship` fills: a folder, or s3://BUCKET/FOLDER.
 ///
-/// Sizes are estimates from samples. A reported difference is larger than chance explains: 4.5 standard errors, over all machines.
+/// Bytes are estimates from samples. What is said to differ does so by more than chance: 4.5 standard errors, over all machines.
 #[derive(clap::Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
@@ -44,17 +44,20 @@ pub struct Args {
     /// The store: a folder, or s3://BUCKET/FOLDER
     #[arg(value_name = "STORE", required = true)]
     store: Option<String>,
-    /// Answer one question instead of showing what stands out
+    /// The answer to one question instead of what stands out
     #[arg(long, value_name = "QUESTION", value_parser = clap::builder::PossibleValuesParser::new(
         QUESTIONS.map(|question| clap::builder::PossibleValue::new(question.option).help(question.about))))]
     show: Option<String>,
-    /// Only this service
+    /// Of one service only
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
-    /// How far back to look from the last profile: 90m, 2h, 7d [default: 2h by minute, 7d by hour, 90d by day]
+    /// Of one machine only: its programs, where their traces are on it, and what they hold
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+    /// How much to look at, back from the last profile: 90m, 2h, 7d [default: 2h of minutes, 7d of hours, 90d of days]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     since: Option<u64>,
-    /// Minutes as they were shipped, or hours or days as `roll-up` sums them up
+    /// By minutes as they were shipped, or by hours or days as `roll-up` sums them up
     #[arg(long, value_name = "STEP", value_enum, default_value = "minute")]
     by: Level,
     /// Have another engine answer: spark://HOST:7077, or spark:MASTER for any other master of Spark [default: bactrian-query]
@@ -94,23 +97,23 @@ enum Work {
     RollUp(RollUpArgs),
 }
 
-/// Pack a store, sum it up by hour and day, and remove old data.
+/// Pack a store, sum it up by hour and day, and remove what is old.
 ///
-/// Files of minutes are merged into one file per hour, sorted so that they take an eighth of the space and are read at once; hours
-/// and days are summed up for `--by hour` and `--by day`. It may be killed at any moment and run again, but only one may run at a
-/// time; no row is ever counted twice.
+/// Files of minutes become one file an hour, sorted so that they take an eighth of the space and are read at once; hours and days
+/// are summed up for `--by hour` and `--by day`. May be ended at any moment, and run again, by one at a time; rows are never
+/// there twice.
 #[derive(clap::Args, Debug)]
 struct RollUpArgs {
     /// The store: a folder, or s3://BUCKET/FOLDER
     #[arg(value_name = "STORE")]
     store: String,
-    /// How many days to keep minutes
+    /// Days for which minutes are kept
     #[arg(long, value_name = "DAYS", default_value_t = Retention::default().minutes / DAY)]
     keep_minutes: u64,
-    /// How many days to keep hours
+    /// Days for which hours are kept
     #[arg(long, value_name = "DAYS", default_value_t = Retention::default().hours / DAY)]
     keep_hours: u64,
-    /// How many days to keep days
+    /// Days for which days are kept
     #[arg(long, value_name = "DAYS", default_value_t = Retention::default().days / DAY)]
     keep_days: u64,
 }
@@ -323,187 +326,4 @@ fn roll_up(
         files(done.removed)
     )?;
     Ok(Status::Done)
-}
-
-fn text<'r>(row: &'r Row, column: &str) -> &'r str {
-    row.get(column).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn number(row: &Row, column: &str) -> f64 {
-    row.get(column).and_then(Value::as_f64).unwrap_or_default()
-}
-
-/// A site: `Index.add index.ml:40`.
-fn site(row: &Row) -> String {
-    match (text(row, "leaf"), text(row, "file"), number(row, "line")) {
-        (leaf, "", _) => leaf.to_owned(),
-        (leaf, file, line) => format!("{leaf} {file}:{line}"),
-    }
-}
-
-fn times(now: f64, before: f64) -> String {
-    match now / before {
-        ratio if ratio >= 10.0 => format!("{ratio:.0} times"),
-        ratio => format!("{ratio:.1} times"),
-    }
-}
-
-/// What stands out, a sentence each: what grows, what came with a build, who differs.
-fn findings(window: &Window, answers: &Answers) -> Vec<String> {
-    let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
-    let mut all = Vec::new();
-    // Between the middles of the first and the last quarter.
-    let hours = (window.end - window.begin) as f64 / 3600.0 * 0.75;
-    for row in rows("growing_sites").iter().take(3) {
-        all.push(format!(
-            "{}: {} keeps growing: {} per hour on {}, {} at the end",
-            text(row, "service"),
-            site(row),
-            show_bytes(number(row, "growth") / hours),
-            show_number(number(row, "hosts") as u64, "host"),
-            show_bytes(number(row, "late")),
-        ));
-    }
-    for (name, what) in [("builds_allocate", "allocates"), ("builds_hold", "holds")] {
-        let per = if name == "builds_allocate" { " a minute and host" } else { " a host" };
-        for row in rows(name).iter().filter(|row| number(row, "difference") > 0.0).take(3) {
-            let (before, now) = (number(row, "before"), number(row, "now"));
-            all.push(format!(
-                "{}: build {} {what} {} as much as {} in {}: {} instead of {}{per}",
-                text(row, "service"),
-                text(row, "build"),
-                times(now, before),
-                text(row, "build_before"),
-                text(row, "leaf"),
-                show_bytes(now),
-                show_bytes(before),
-            ));
-        }
-    }
-    for row in rows("odd_hosts").iter().take(3) {
-        let (live, others) = (number(row, "live"), number(row, "others"));
-        all.push(format!(
-            "{}: {} holds {}, {} what the others hold",
-            text(row, "service"),
-            text(row, "host"),
-            show_bytes(live),
-            times(live, others)
-        ));
-    }
-    for row in rows("odd_sites").iter().take(3) {
-        all.push(format!(
-            "{}: {} holds {} of {}, the others {}",
-            text(row, "service"),
-            text(row, "host"),
-            show_bytes(number(row, "live")),
-            site(row),
-            show_bytes(number(row, "others"))
-        ));
-    }
-    all
-}
-
-fn print_overview(
-    window: &Window,
-    answers: &Answers,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
-    let total =
-        |column: &str| rows("services").iter().map(|row| number(row, column)).sum::<f64>() as u64;
-    writeln!(
-        console.out(),
-        "{}, {}, {}; {} from {} to {}",
-        show_number(rows("services").len() as u64, "service"),
-        show_number(total("hosts"), "host"),
-        show_number(total("builds"), "build"),
-        show_number(total("profiles"), "profile"),
-        show_date(window.begin as f64),
-        show_date(window.end as f64)
-    )?;
-    let findings = findings(window, answers);
-    writeln!(console.out(), "\n{HEADING}What stands out{HEADING:#}")?;
-    for finding in &findings {
-        writeln!(console.out(), "- {finding}")?;
-    }
-    if findings.is_empty() {
-        writeln!(
-            console.out(),
-            "nothing: no growth, no build and no host differs by more than chance"
-        )?;
-    }
-    let mut services = Table::new(&[
-        ("hosts", Align::Right),
-        ("builds", Align::Right),
-        ("allocated/min", Align::Right),
-        ("held", Align::Right),
-        ("service", Align::Left),
-    ]);
-    for row in rows("services") {
-        services.row(vec![
-            number(row, "hosts").to_string(),
-            number(row, "builds").to_string(),
-            show_bytes(number(row, "allocated_per_minute")),
-            show_bytes(number(row, "live")),
-            text(row, "service").to_owned(),
-        ]);
-    }
-    services.print_apart(console)?;
-    let mut sites = Table::new(&[
-        ("held", Align::Right),
-        (INTERVAL, Align::Right),
-        ("hosts", Align::Right),
-        ("service", Align::Left),
-        ("allocated in", Align::Left),
-    ]);
-    for row in rows("live_sites").iter().take(12) {
-        let live = number(row, "live");
-        sites.row(vec![
-            show_bytes(live),
-            format!("±{:.1} %", 196.0 * number(row, "error") / live),
-            number(row, "hosts").to_string(),
-            text(row, "service").to_owned(),
-            site(row),
-        ]);
-    }
-    Ok(sites.print_apart(console)?)
-}
-
-/// Columns that are seconds since 1970, and those that are bytes; others are what they are.
-const DATES: [&str; 2] = ["time", "since"];
-const COUNTS: [&str; 5] = ["hosts", "hosts_growing", "builds", "runs", "profiles"];
-const PLAIN: [&str; 2] = ["line", "significance"];
-
-/// Any answer, as a table with the names of its columns.
-fn print_rows(rows: &[Row], console: &mut Console) -> Result<(), Failure> {
-    let Some(first) = rows.first() else {
-        writeln!(console.out(), "nothing")?;
-        return Ok(());
-    };
-    let is_site = first.contains_key("file");
-    let columns: Vec<&String> = first
-        .keys()
-        .filter(|name| !is_site || !["file", "line"].contains(&name.as_str()))
-        .collect();
-    let mut table = Table::named(columns.iter().map(|name| {
-        let is_text = first[name.as_str()].is_string() || DATES.contains(&name.as_str());
-        (name.replace('_', " ").into(), if is_text { Align::Left } else { Align::Right })
-    }));
-    for row in rows {
-        let cell = |name: &&String| match &row[name.as_str()] {
-            _ if is_site && *name == "leaf" => site(row),
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            value if DATES.contains(&name.as_str()) => {
-                show_date(value.as_f64().unwrap_or_default())
-            }
-            value if COUNTS.contains(&name.as_str()) => value.to_string(),
-            value if PLAIN.contains(&name.as_str()) => {
-                format!("{:.1}", value.as_f64().unwrap_or_default())
-            }
-            value => show_bytes(value.as_f64().unwrap_or_default()),
-        };
-        table.row(columns.iter().map(cell).collect());
-    }
-    Ok(table.print(console)?)
 }

@@ -23,15 +23,16 @@ const LOOK: Duration = Duration::from_secs(2);
 /// The longest delay before an unreachable store is tried again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Send profiles of recorded programs to a store, minute by minute.
+/// Send profiles of recorded programs into a store, minute by minute.
 ///
-/// Follows traces while `bactrian record` writes them; in a folder, all traces that are there and those that appear later. The
-/// store is a folder or a mounted file system: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and others
-/// read as tables (docs/fleet.md). A file is written completely or not at all, and records how far its trace has been sent:
-/// this command may be killed and restarted at any moment, and sends nothing twice. While the store cannot be reached, the
-/// data waits in the traces.
+/// Follows traces while `bactrian record` writes them; of folders, all traces that are in them and that come. With each minute goes
+/// what the program's runtime counted, read from its memory, if it runs on this machine. Of snapshots of its heap, which `record
+/// --snapshots` puts beside the trace (`run.1.heap` beside `run.ctf`), sums by class and root are sent, a few kilobytes. The store is a
+/// folder, or whatever is mounted there: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and others read
+/// as tables (docs/fleet.md). A file is there as a whole or not at all, and says up to where a trace is told: this may be ended
+/// and started again at any moment, and nothing is told twice. While the store is away, what is to be told waits in the traces.
 ///
-/// Profiles contain names of functions and files, as far as --redact allows, and no data: no strings, no arguments.
+/// What is sent has names of functions and files, as far as --redact allows, and no data: no strings, no arguments.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian record -o /var/lib/bactrian/server.ctf -- ./server &
@@ -48,56 +49,36 @@ pub struct Args {
     /// The store: a folder, or s3://BUCKET/FOLDER (also gs://, az://), which needs bactrian-query
     #[arg(long, value_name = "STORE")]
     to: String,
-    /// Name of the service [default: the name of the program]
-    #[arg(long, value_name = "NAME")]
-    service: Option<String>,
-    /// Version of the service
-    #[arg(long, value_name = "VERSION")]
-    service_version: Option<String>,
-    /// Name of the machine [default: from the trace]
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
-    /// A label to attach; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
-    label: Vec<(String, String)>,
-    /// What to leave out: folders of source files, or all names of functions and files, which are replaced by numbers
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "nothing")]
-    redact: RedactArg,
-    /// Send what is there and exit, even if programs are still running
+    #[command(flatten)]
+    origin: OriginArgs,
+    /// Leave snapshots larger than this to `bactrian snapshot --summary`: one is summed up in about fifty times its size of memory
+    #[arg(long, value_name = "MB", default_value_t = 3)]
+    largest_snapshot: u64,
+    /// Push to a server that understands Pyroscope's /ingest, too, which needs bactrian-query: http://HOST:4040
+    ///
+    /// What is allocated (alloc_space) and what is alive (inuse_space) are profiles of their own. A request is tried three times,
+    /// and then given up: the store has everything, and a server that is away does not hold it up.
+    #[arg(long, value_name = "URL", value_parser = address)]
+    push: Vec<String>,
+    /// Push OpenTelemetry profiles (/v1development/profiles) in the same way: http://HOST:4318
+    #[arg(long, value_name = "URL", value_parser = address)]
+    push_otlp: Vec<String>,
+    /// Send what is there and end, also of programs that still run
     #[arg(long)]
     once: bool,
-    /// Print a systemd unit that runs this command, and exit
+    /// Print a unit for systemd that does this, and do nothing
     #[arg(long)]
     systemd: bool,
 }
 
-/// What to leave out of profiles.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum RedactArg {
-    /// Leave out nothing.
-    Nothing,
-    /// Leave out folders of source files.
-    Folders,
-    /// Leave out names of functions and files.
-    Names,
-}
-
-impl From<RedactArg> for Redact {
-    fn from(argument: RedactArg) -> Redact {
-        match argument {
-            RedactArg::Nothing => Redact::Nothing,
-            RedactArg::Folders => Redact::Folders,
-            RedactArg::Names => Redact::Names,
-        }
-    }
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !text.contains([',', '\n']) => {
-            Ok((name.to_owned(), value.to_owned()))
-        }
-        _ => Err("a label is NAME=VALUE, without commas".to_owned()),
+/// The address of a server, without the path of its requests.
+fn address(text: &str) -> Result<String, String> {
+    let is_one = ["http://", "https://"].iter().any(|start| {
+        text.strip_prefix(start).is_some_and(|rest| !rest.is_empty() && !rest.contains(['?', '#']))
+    });
+    match is_one {
+        true => Ok(text.to_owned()),
+        false => Err("an address is http://HOST:PORT or https://HOST".to_owned()),
     }
 }
 

@@ -153,8 +153,8 @@ impl Taken {
         let mut taken = Taken::of_core(&written);
         let pause = show_time(Micros(u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)));
         taken.about.push(match way {
-            Way::Copied => format!("the program was paused for {pause}"),
-            Way::Stopped { reason } => format!(
+            FreezeMethod::Copied => format!("the program was paused for {pause}"),
+            FreezeMethod::Stopped { reason } => format!(
                 "the program was paused until it was read: it could not be copied ({reason})"
             ),
         });

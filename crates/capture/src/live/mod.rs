@@ -169,15 +169,11 @@ impl Watch {
     ///
     /// # Errors
     /// If it cannot be started, or not be watched: then it is not started.
-    pub fn launch(wanted: Wanted) -> io::Result<Watch> {
+    pub fn launch(wanted: LaunchOptions) -> io::Result<Watch> {
         // Once it is started it is too late to find that out.
-        Process::open(std::process::id()).map_err(|_| {
-            io::Error::other(
-                "/proc is not mounted, which is needed to watch \
-                programs",
-            )
-        })?;
-        let Wanted { program, name, arguments, streams, rate, trace, sampling } = wanted;
+        Process::open(std::process::id())
+            .map_err(|_| io::Error::other("/proc is not mounted, and watching needs it"))?;
+        let LaunchOptions { program, name, arguments, streams, rate, trace, sampling } = wanted;
         let folder = TemporaryFolder::new("live")?;
         let (path, is_kept) = match trace {
             Some(path) => (std::path::absolute(path)?, true),
@@ -367,12 +363,8 @@ impl Watch {
     /// If somebody else started it, or the kernel refuses.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         let launched = self.launched.take();
-        let launched = launched.ok_or_else(|| {
-            io::Error::other(
-                "it is not a child of this \
-            process",
-            )
-        })?;
+        let launched =
+            launched.ok_or_else(|| io::Error::other("it is not a child of this process"))?;
         let status = launched.wait()?;
         self.last.ended = Some(End { status: Some(status) });
         Ok(status)
