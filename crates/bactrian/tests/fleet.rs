@@ -301,7 +301,7 @@ mod queries {
                 (
                     row["service"].as_str().expect("a name").to_owned(),
                     number("hosts"),
-                    number("live").round(),
+                    number("allocated_per_minute").round(),
                 )
             };
             rows.iter().map(row).collect::<Vec<_>>()
@@ -311,7 +311,7 @@ mod queries {
             before.len() == 1 && before[0].0 == "shop" && before[0].2 > 100_000.0,
             "{before:?}"
         );
-        // The same run on another machine holds as much.
+        // The same run on another machine allocates as much.
         let trace = text(&small_trace());
         said(&bactrian(&[
             "ship",
