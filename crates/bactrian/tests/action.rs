@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bactrian_fixtures::{Compiler, own_folder, program, repository};
+use bactrian_fixtures::{Compiler, Variant, own_folder, program, repository};
 
 /// A step as the file has it.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Job {
 }
 
 fn command(requests: u32) -> String {
-    format!("{} {requests}", program("leaky_cache", Compiler::OCaml4).display())
+    format!("{} {requests}", program("leaky_cache", Compiler::OCaml4, Variant::Plain).display())
 }
 
 #[test]

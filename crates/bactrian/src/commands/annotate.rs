@@ -123,7 +123,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
             }
         }
         if lines.is_empty() {
-            let file = args.source.display();
+            let file = source_path.display();
             let what = format!(
                 "the trace has no allocations in {file}; `bactrian top --by file` \
                 lists its files"
