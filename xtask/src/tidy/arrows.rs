@@ -7,7 +7,9 @@ use super::{Problem, Text, Tree};
 const LAYERS: &[&[&str]] = &[
     &["bactrian"],
     &["bactrian-mcp", "bactrian-fleet", "bactrian-lsp"],
-    &["bactrian-web", "bactrian-terminal", "bactrian-export", "bactrian-capture"],
+    &["bactrian-web", "bactrian-terminal", "bactrian-export"],
+    &["bactrian-advice"],
+    &["bactrian-capture"],
     &["bactrian-tables"],
     &["bactrian-analysis"],
     &["bactrian-types"],

@@ -22,6 +22,11 @@ const PROMISES: &[Promise] = &[
         source: "crates/snapshot/src/lib.rs",
     },
     Promise {
+        document: "docs/formats/gc.md",
+        line: "Specification: version {FORMAT_VERSION}",
+        source: "crates/advice/src/file.rs",
+    },
+    Promise {
         document: "docs/json.md",
         line: "Schema version: {SCHEMA_VERSION}",
         source: "crates/analysis/src/lib.rs",

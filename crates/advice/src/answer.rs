@@ -1,0 +1,372 @@
+//! The answer: what is recommended, what was measured and predicted, and what tuning cannot change.
+
+use bactrian_analysis::gc_rules::{self, GcFinding};
+use bactrian_analysis::units::{show_bytes, show_share};
+use bactrian_ocaml::Version;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::choice::{Choice, Goal, cells, choose, pareto};
+use crate::file::{GcResult, Run, Subject};
+use crate::measurement::{Measurement, Pauses, TimeBy};
+use crate::model::{Cell, Model};
+use crate::plan::Why;
+use crate::setting::{Setting, WORD};
+
+/// A run that takes less shows nothing but its start.
+const NO_TIME: f64 = 0.05;
+/// Noise from which on times are told apart with difficulty: a standard deviation.
+const NOISY: f64 = 0.05;
+/// The model was off if its error was widened by more; less is rounding.
+const WIDENED: f64 = 1.05;
+/// Parts of memory or time that are worth a sentence.
+const WORTH: f64 = 0.1;
+
+/// The answer for one program.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Its OCaml, as `5.3`; empty if that is not known.
+    pub ocaml: String,
+    /// What was wanted.
+    pub goal: Goal,
+    /// Which time is meant.
+    pub time_by: TimeBy,
+    /// The law that was fitted.
+    pub model: Model,
+    /// What the program has now.
+    pub present: Cell,
+    /// What is recommended; none if nothing can be, and [`Answer::notes`] says why.
+    pub recommended: Option<Recommendation>,
+    /// Each run, in order.
+    pub runs: Vec<RunRow>,
+    /// What nothing else beats in both time and memory, by memory.
+    pub front: Vec<Cell>,
+    /// All settings of which something is known.
+    pub grid: Vec<Cell>,
+    /// What the rules have found in the counters of the first run.
+    pub findings: Vec<GcFinding>,
+    /// What tuning cannot change, as far as the numbers say.
+    pub limits: Vec<String>,
+    /// What one should know before believing it.
+    pub notes: Vec<String>,
+}
+
+/// A run, with what was predicted for it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RunRow {
+    /// What it was for.
+    pub why: Why,
+    /// What it ran with.
+    pub setting: Setting,
+    /// Seconds.
+    pub time: f64,
+    /// Seconds from start to end.
+    pub wall: f64,
+    /// The peak of resident memory, in bytes.
+    pub rss: u64,
+    /// Words promoted; none if they are not known.
+    pub promoted_words: Option<u64>,
+    /// Minor collections.
+    pub minor_collections: Option<u64>,
+    /// Complete major cycles.
+    pub major_collections: Option<u64>,
+    /// Whether the counters are those of the very end.
+    #[serde(rename = "exact")]
+    pub is_exact: bool,
+    /// Pauses.
+    pub pauses: Option<Pauses>,
+    /// What the model said before.
+    pub predicted: Option<Cell>,
+    /// Whether both numbers were in their intervals; none if nothing was predicted.
+    pub as_predicted: Option<bool>,
+    /// How it ended, in words.
+    pub status: String,
+}
+
+/// What is recommended.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Recommendation {
+    /// The setting, with its measured time and memory.
+    pub choice: Choice,
+    /// Time against now, as a factor.
+    pub time_factor: f64,
+    /// Memory against now, as a factor.
+    pub rss_factor: f64,
+    /// The value for `OCAMLRUNPARAM`.
+    pub ocamlrunparam: String,
+    /// The stanza for a dune file.
+    pub dune: String,
+    /// The call in the program.
+    pub gc_set: String,
+    /// Bytes of address space that OCaml 5 reserves for minor heaps with it.
+    pub reservation: Option<u64>,
+}
+
+impl Answer {
+    /// From a result, for each of its programs. None of a program whose runs show nothing (a file that was read has none of these).
+    pub fn of(result: &GcResult) -> Vec<Answer> {
+        result.subjects.iter().filter_map(|subject| Answer::of_subject(subject, result)).collect()
+    }
+
+    fn of_subject(subject: &Subject, result: &GcResult) -> Option<Answer> {
+        let runs = subject.measurements();
+        let first = runs.first()?;
+        let model = Model::fit(&runs);
+        let settings: Vec<Setting> = runs.iter().map(|run| run.setting).collect();
+        let grid = cells(&model, &settings);
+        let present = model.predict(first.setting)?;
+        let mut notes = notes(&runs, &model);
+        // What is recommended was run. What the model prefers without having been run is said, and no more.
+        let measured: Vec<Cell> = grid.iter().filter(|cell| cell.is_measured).copied().collect();
+        let choice = choose(&measured, &present, result.goal);
+        let preferred = choose(&grid, &present, result.goal);
+        if let (Some(choice), Some(preferred)) = (&choice, &preferred)
+            && !preferred.cell.is_measured
+            && preferred.cell.setting != choice.cell.setting
+        {
+            notes.push(format!(
+                "the model now prefers {}, which was not run: a larger --budget verifies it",
+                preferred.cell.setting
+            ));
+        }
+        let can_recommend = runs.iter().all(Measurement::took_setting) && first.counts.is_some();
+        let version = Version::parse(&subject.ocaml);
+        let recommended = choice.filter(|_| can_recommend && runs.len() > 1).map(|choice| {
+            let (setting, present_params) = (choice.cell.setting, &result.ocamlrunparam);
+            Recommendation {
+                time_factor: factor(choice.cell.time.value, present.time.value),
+                rss_factor: factor(choice.cell.rss.value, present.rss.value),
+                ocamlrunparam: setting.ocamlrunparam(present_params),
+                dune: setting.dune(present_params),
+                gc_set: setting.gc_set(),
+                reservation: setting.reservation(version, present_params),
+                choice,
+            }
+        });
+        if let Some(Recommendation { choice: Choice { attains: false, .. }, .. }) = &recommended {
+            notes.push(
+                "no setting that was run attains what is wanted: this one comes nearest".to_owned(),
+            );
+        }
+        Some(Answer {
+            command: subject.command.clone(),
+            ocaml: subject.ocaml.clone(),
+            goal: result.goal,
+            time_by: model.time_by,
+            present,
+            recommended,
+            runs: subject.runs.iter().map(|run| row(run, model.time_by)).collect(),
+            front: pareto(&grid),
+            findings: gc_rules::find(&first.facts()),
+            limits: limits(first, &model, version),
+            notes,
+            grid,
+            model,
+        })
+    }
+}
+
+fn factor(now: f64, before: f64) -> f64 {
+    if before > 0.0 { now / before } else { 1.0 }
+}
+
+fn row(run: &Run, time_by: TimeBy) -> RunRow {
+    let Run { why, predicted, measured } = run;
+    let time = measured.time(time_by);
+    let counted = |of: fn(&crate::measurement::Counts) -> u64| measured.counts.as_ref().map(of);
+    RunRow {
+        why: *why,
+        setting: measured.setting,
+        time,
+        wall: measured.wall,
+        rss: measured.rss,
+        promoted_words: counted(|counts| counts.promoted_words),
+        minor_collections: counted(|counts| counts.minor_collections),
+        major_collections: counted(|counts| counts.major_collections),
+        is_exact: measured.is_exact,
+        pauses: measured.pauses,
+        predicted: *predicted,
+        as_predicted: predicted
+            .map(|cell| cell.time.contains(time) && cell.rss.contains(measured.rss as f64)),
+        status: measured.status.clone(),
+    }
+}
+
+fn notes(runs: &[Measurement], model: &Model) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(first) = runs.first() else { return notes };
+    if let Some(other) = runs.iter().find(|run| run.status != first.status) {
+        notes.push(format!(
+            "the program did not end the same way each time ({}; with {}: {}): do not trust times",
+            first.status, other.setting, other.status
+        ));
+    }
+    if runs.iter().any(|run| run.output != first.output) {
+        notes.push(
+            "the program did not write the same each time: it may not have done the same work"
+                .to_owned(),
+        );
+    }
+    if first.counts.is_none() {
+        notes.push("the collector's counters are not known: nothing can be recommended".to_owned());
+    } else if !runs.iter().all(|run| run.is_exact) {
+        notes.push(
+            "a run did not end by itself: its counters are those of the last look, up to 50 ms before".to_owned(),
+        );
+    }
+    if first.wall < NO_TIME {
+        notes.push(format!(
+            "a run takes {:.0} ms, most of which is the start of the process: no parameter matters",
+            first.wall * 1e3
+        ));
+    }
+    if let Some(run) = runs.iter().find(|run| !run.took_setting()) {
+        let asked = run.asked.map_or(String::new(), |asked| asked.to_string());
+        notes.push(format!(
+            "the program sets its parameters itself: asked for {asked}, it ran with {}. OCAMLRUNPARAM has no effect there; change \
+             its call of Gc.set",
+            run.setting
+        ));
+    }
+    if model.time_noise > NOISY {
+        notes.push(format!(
+            "times of equal runs differ by {}: the machine is busy, or the program varies",
+            show_share(model.time_noise)
+        ));
+    }
+    if model.widened > WIDENED {
+        notes.push(format!(
+            "a run was outside its predicted interval: the model was fitted anew, and its intervals are {:.1} times as wide",
+            model.widened
+        ));
+    }
+    notes
+}
+
+/// What no parameter changes.
+fn limits(first: &Measurement, model: &Model, version: Option<Version>) -> Vec<String> {
+    let mut limits = Vec::new();
+    if let Some(pauses) = &first.pauses {
+        let share = factor(pauses.total, first.time(model.time_by)).min(1.0);
+        limits.push(format!(
+            "the collector takes {} of the time: no parameter can save more",
+            show_share(share)
+        ));
+    }
+    if let Some(live) = model.live_bytes.filter(|live| *live > 0.0) {
+        let overhead = first.setting.o as f64 / 100.0;
+        let heap = live * (1.0 + overhead);
+        let minor = (first.setting.s * WORD) as f64;
+        let rest = first.rss as f64 - heap - minor;
+        limits.push(format!(
+            "{} are alive at the peak, whatever o is: who holds them is shown by `bactrian snapshot` and `bactrian heap roots`",
+            show_bytes(live)
+        ));
+        if rest > WORTH * first.rss as f64 {
+            limits.push(format!(
+                "{} of {} follow neither s nor o: code, stacks, C memory, fragmentation",
+                show_bytes(rest),
+                show_bytes(first.rss as f64)
+            ));
+        }
+    }
+    if let Some(parts) = first.memory.filter(|parts| parts.c as f64 > WORTH * first.rss as f64) {
+        limits.push(format!(
+            "{} were allocated by C (bigarrays, libraries)",
+            show_bytes(parts.c as f64)
+        ));
+    }
+    if let Some(counts) = &first.counts {
+        let direct = counts.major_words.saturating_sub(counts.promoted_words);
+        let share = factor(direct as f64, counts.major_words as f64);
+        if counts.major_words > 0 && share > 0.3 {
+            let marshal = match version.is_some_and(|version| version >= Version::new(5, 0)) {
+                true => "large blocks, and what Marshal reads",
+                false => "large blocks",
+            };
+            limits.push(format!(
+                "{} of what the major heap got was allocated there directly ({marshal}): s does not change that",
+                show_share(share)
+            ));
+        }
+        if counts.dependent_bytes as f64 > WORTH * first.rss as f64 {
+            limits.push(format!(
+                "custom blocks hold {} outside the heap, which custom_major_ratio (M) governs, and not o",
+                show_bytes(counts.dependent_bytes as f64)
+            ));
+        }
+        if counts.forced_major_collections > 0 {
+            limits.push(format!(
+                "the program asks for {} major collections itself",
+                counts.forced_major_collections
+            ));
+        }
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::result;
+    use crate::model::tests::Lawful;
+
+    const K256: u64 = 262_144;
+
+    fn answer(goal: Goal, runs: Vec<Measurement>) -> Answer {
+        Answer::of(&result(goal, runs)).pop().expect("there are runs")
+    }
+
+    fn runs() -> Vec<Measurement> {
+        let program = Lawful::USUAL;
+        vec![
+            program.run(K256, 120),
+            program.run(K256, 40),
+            program.run(1 << 20, 120),
+            program.run(1 << 20, 200),
+        ]
+    }
+
+    #[test]
+    fn what_is_recommended_was_run() {
+        for goal in [Goal::Memory(150_000_000), Goal::Slower(0.05), Goal::Balance] {
+            let answer = answer(goal, runs());
+            let recommended = answer.recommended.expect("something is");
+            assert!(recommended.choice.cell.is_measured, "{goal:?}");
+            assert!(recommended.ocamlrunparam.starts_with("b,s="), "{recommended:?}");
+            assert!(recommended.reservation.is_some_and(|bytes| bytes >= 1 << 28));
+        }
+    }
+
+    #[test]
+    fn runs_that_differ_are_reported() {
+        let mut other = runs();
+        other[1].status = "exit status: 2".to_owned();
+        other[2].output = [9, 9];
+        let notes = answer(Goal::Balance, other).notes.join("\n");
+        assert!(notes.contains("exit status: 2") && notes.contains("same each time"), "{notes}");
+        let notes = answer(Goal::Balance, runs()).notes.join("\n");
+        assert!(!notes.contains("same"), "{notes}");
+    }
+
+    #[test]
+    fn a_program_that_sets_its_own_parameters_gets_no_recommendation() {
+        let mut own = runs();
+        own[2].setting = own[0].setting;
+        let answer = answer(Goal::Balance, own);
+        assert!(answer.recommended.is_none());
+        assert!(answer.notes.iter().any(|note| note.contains("Gc.set")), "{:?}", answer.notes);
+    }
+
+    #[test]
+    fn what_tuning_cannot_change_is_said_with_numbers() {
+        let mut all = runs();
+        all[0].pauses = Some(Pauses { total: 0.6, ..Pauses::default() });
+        let limits = answer(Goal::Balance, all).limits.join("\n");
+        assert!(limits.contains("the collector takes 2"), "{limits}");
+        assert!(limits.contains("50.0 MB are alive"), "{limits}");
+        assert!(limits.contains("20.0 MB of"), "{limits}");
+    }
+}
