@@ -6,6 +6,7 @@
 
 mod coverage;
 mod fleet;
+mod gc;
 mod generate;
 mod graph;
 mod live;
@@ -39,6 +40,7 @@ usage: cargo xtask bench WHAT
   graph     [--sizes MILLIONS,..] [--against igraph,petgraph] [--rounds N]
   types     [--sizes MILLIONS,..] [--rounds N]
   live      [--rounds N]
+  gc        [--program NAME] [--rounds N] | --name NAME [--rounds N] -- COMMAND.. | --summary
   page      [--trace FILE] [--heap FILE] [--rounds N]
   view      [TRACE..]
   fleet     [--trace FILE] [--hosts N] [--minutes N] [--engines datafusion,duckdb,spark]
@@ -66,6 +68,7 @@ fn run(arguments: &[String]) -> Outcome {
         Some((what, rest)) if what == "graph" => graph::run(rest),
         Some((what, rest)) if what == "types" => types::run(rest),
         Some((what, rest)) if what == "live" => live::run(rest),
+        Some((what, rest)) if what == "gc" => gc::run(rest),
         Some((what, rest)) if what == "page" => page::run(rest),
         Some((what, rest)) if what == "view" => view::run(rest),
         Some((what, rest)) if what == "fleet" => fleet::run(rest),

@@ -8,6 +8,7 @@ pub mod bytecode;
 pub mod cores;
 pub mod executables;
 pub mod filters;
+pub mod gc_results;
 pub mod heaps;
 pub mod indexes;
 pub mod language_server;
@@ -51,6 +52,7 @@ pub const TARGETS: &[Target] = &[
     target("runtime_events", "runtime_events", rings::check),
     target("types_read", "types", tables::check),
     target("types_infer", "types_infer", tables::check_inference),
+    target("gc_result", "gc_result", gc_results::check),
     target("live_wire", "live_wire", live::check_wire),
     target("live_ocamlviz", "live_ocamlviz", live::check_ocamlviz),
     target("language_server", "language_server", language_server::check),

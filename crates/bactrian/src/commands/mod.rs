@@ -15,6 +15,7 @@ pub mod export;
 mod final_gc;
 pub mod flame;
 pub mod fleet;
+pub mod gc;
 pub mod heap;
 mod heap_check;
 mod heap_info;

@@ -131,7 +131,7 @@ pub fn stay(
     Ok(status.map_or(Status::Done, |status| Status::Program(end_like(status))))
 }
 
-fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
+pub fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
     let hint = match error {
         recording::Error::NotARecording => {
             ". Recordings are written by `bactrian live --record`; use `bactrian top` for \

@@ -72,6 +72,12 @@ const ALL: &[Outside] = &[
         unit: Unit::Bytes,
         value: |numbers| known(&numbers.sampled, |sampled| Value::Sites(sampled.sites.clone())),
     },
+    gauge(names::MINOR_HEAP_SIZE, Unit::Bytes, |numbers| {
+        parameter(numbers, |collector| collector.minor_heap_size)
+    }),
+    gauge(names::SPACE_OVERHEAD, Unit::None, |numbers| {
+        parameter(numbers, |collector| collector.space_overhead)
+    }),
 ];
 
 const fn gauge(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -> Outside {
@@ -84,6 +90,13 @@ const fn counter(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -
 
 fn counted(numbers: &Numbers, which: fn(&Collector) -> u64) -> Known<u64> {
     numbers.collector.as_ref().map(which).map_err(Clone::clone)
+}
+
+fn parameter(numbers: &Numbers, which: fn(&Collector) -> Option<u64>) -> Value {
+    let why = "the collector's parameters cannot be read";
+    let known = counted(numbers, |collector| collector.domains)
+        .and_then(|_| numbers.collector.as_ref().ok().and_then(which).ok_or(why.to_owned()));
+    int(&known)
 }
 
 fn used(numbers: &Numbers, which: fn(&MemoryUse) -> u64) -> Value {

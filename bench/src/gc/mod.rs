@@ -1,0 +1,164 @@
+//! How good the recommendations of `bactrian gc` are: a grid of 5 x 5 settings, measured, against what is recommended from six runs.
+//!
+//! Each run is a line of a table in `bench/gc`, written as soon as it is over, so that hours of measuring can be interrupted and go on.
+//! What is said of the table (`--summary`) is computed from it alone.
+
+mod programs;
+mod summary;
+mod table;
+
+use std::path::PathBuf;
+
+use bactrian_advice::choice::{Goal, cells, choose};
+use bactrian_advice::model::Model;
+use bactrian_advice::plan::{Budget, Next, Why, next};
+use bactrian_advice::runner::Subject;
+use bactrian_advice::setting::Setting;
+
+use programs::Program;
+use table::{Line, Part, Table};
+use xtask::Outcome;
+use xtask::command::root;
+
+/// The grid of the public sweep.
+const SIZES: [u64; 5] = [1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21];
+const OVERHEADS: [u64; 5] = [40, 80, 120, 150, 200];
+
+const USAGE: &str = "\
+gc takes [--program NAME] [--rounds N], [--name NAME -- COMMAND ARGS..], or --summary
+known programs: ";
+
+pub fn run(arguments: &[String]) -> Outcome {
+    let usage = || format!("{USAGE}{}", programs::names().join(", "));
+    let (mut wanted, mut name, mut rounds, mut command) = (None, None, 3, Vec::new());
+    let mut rest = arguments.iter();
+    while let Some(option) = rest.next() {
+        let mut value = || rest.next().ok_or_else(usage);
+        match option.as_str() {
+            "--program" => wanted = Some(value()?.clone()),
+            "--name" => name = Some(value()?.clone()),
+            "--rounds" => rounds = super::rounds::number(value()?, 1)?,
+            "--summary" => return summary::print(&tables()?),
+            "--" => command.extend(rest.by_ref().cloned()),
+            _ => return Err(usage()),
+        }
+    }
+    if let (Some(name), false) = (&name, command.is_empty()) {
+        return measure(&Program::given(name, &command)?, rounds);
+    }
+    if name.is_some() || !command.is_empty() {
+        return Err(usage());
+    }
+    let all = programs::all(&super::folder()?.join("gc"))?;
+    let mut measured = 0;
+    for program in all.iter().filter(|it| wanted.as_ref().is_none_or(|name| *name == it.name)) {
+        measure(program, rounds)?;
+        measured += 1;
+    }
+    match measured {
+        0 => Err(usage()),
+        _ => summary::print(&tables()?),
+    }
+}
+
+fn folder() -> PathBuf {
+    root().join("bench/gc")
+}
+
+fn tables() -> Result<Vec<Table>, String> {
+    let listed = std::fs::read_dir(folder()).map_err(|error| format!("bench/gc: {error}"))?;
+    let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "tsv"));
+    files.sort();
+    files.iter().map(|file| Table::read(file)).collect()
+}
+
+/// Runs the grid, round after round, and the six runs of each goal.
+fn measure(program: &Program, rounds: usize) -> Outcome {
+    let mut table = Table::open(&folder(), &program.name)?;
+    for round in 0..rounds {
+        for s in SIZES {
+            for o in OVERHEADS {
+                let setting = Setting { s, o };
+                if table.has(Part::Grid, round, setting) {
+                    continue;
+                }
+                eprintln!("{}: round {} of {rounds}, {setting}", program.name, round + 1);
+                let next = Next { setting: Some(setting), why: Why::Law, predicted: None };
+                let line = line(&program.subject, &next, Part::Grid, round)?.0;
+                table.add(line)?;
+            }
+        }
+    }
+    for (part, goal) in goals(&table)? {
+        if table.lines.iter().any(|line| line.part == part) {
+            continue;
+        }
+        eprintln!("{}: six runs for {goal:?}", program.name);
+        let (mut runs, mut lines) = (Vec::new(), Vec::new());
+        let budget = Budget { runs: 6, seconds: 1e9 };
+        while let Some(next) = next(&runs, goal, budget) {
+            let (line, measurement) = line(&program.subject, &next, part, lines.len())?;
+            lines.push(line);
+            runs.push(measurement);
+        }
+        let settings: Vec<Setting> = runs.iter().map(|run| run.setting).collect();
+        let model = Model::fit(&runs);
+        let present = settings.first().and_then(|setting| model.predict(*setting));
+        let present = present.ok_or("there was no run")?;
+        let measured: Vec<_> =
+            cells(&model, &settings).into_iter().filter(|cell| cell.is_measured).collect();
+        let choice = choose(&measured, &present, goal).ok_or("nothing was chosen")?;
+        for mut line in lines {
+            line.is_recommended = line.setting == choice.cell.setting;
+            table.add(line)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is wanted of a program: 90 % of the memory that it has by default, 5 % more time, and the least product.
+fn goals(table: &Table) -> Result<[(Part, Goal); 3], String> {
+    let present = table.cell(Setting { s: 1 << 18, o: 120 }).ok_or("the grid is not complete")?;
+    Ok([
+        (Part::Memory, Goal::Memory((present.rss * 0.9) as u64)),
+        (Part::Slower, Goal::Slower(0.05)),
+        (Part::Balance, Goal::Balance),
+    ])
+}
+
+fn line(
+    subject: &Subject,
+    next: &Next,
+    part: Part,
+    round: usize,
+) -> Result<(Line, bactrian_advice::measurement::Measurement), String> {
+    let ran = subject
+        .run(next, "", Budget { runs: 1, seconds: 1e6 })
+        .map_err(|error| format!("{}: {error}", subject.program.display()))?;
+    if !ran.is_success {
+        return Err(format!(
+            "{}: {}: {}",
+            subject.program.display(),
+            ran.measurement.status,
+            ran.last_words
+        ));
+    }
+    let counts = ran.measurement.counts.ok_or_else(|| ran.why_no_counters.unwrap_or_default())?;
+    let line = Line {
+        part,
+        round,
+        setting: ran.measurement.setting,
+        wall: ran.measurement.wall,
+        cpu: ran.measurement.cpu,
+        rss: ran.measurement.rss,
+        promoted_words: counts.promoted_words,
+        major_words: counts.major_words,
+        minor_collections: counts.minor_collections,
+        major_collections: counts.major_collections,
+        top_heap_words: counts.top_heap_words,
+        domains: counts.domains,
+        is_recommended: false,
+    };
+    Ok((line, ran.measurement))
+}
