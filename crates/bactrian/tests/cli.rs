@@ -301,6 +301,8 @@ fn help_completions_and_man_pages_know_every_command() {
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands: Vec<_> = commands
         .take_while(|line| !line.is_empty())
+        // Lines that are indented more continue a sentence.
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|command| *command != "help")
         .collect();

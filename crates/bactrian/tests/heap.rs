@@ -327,7 +327,7 @@ fn snapshot_can_be_read_from_a_pipe() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     let output = command.args(["check", "-"]).stdin(file).output().expect("bactrian starts");
     assert!(output.status.success());
-    assert!(text(&output.stdout).contains("passed    the file is whole"));
+    assert!(text(&output.stdout).contains("passed    the file is complete"));
 }
 
 /// Runs `heap roots` in its own directory with one snapshot, `small.heap`, and these variables. Returns its

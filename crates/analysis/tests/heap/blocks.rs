@@ -43,7 +43,7 @@ fn blocks_are_selected_by_field_values() {
     assert_eq!(asked(&heap, &["1=8", "0~20 bytes"]), Ok(vec![3]));
     assert_eq!(asked(&heap, &["1=9"]), Ok(vec![]));
     let why = asked(&heap, &["path=x"]).expect_err("no such field");
-    assert!(why.contains("`path`, but 0, 1, 2"), "{why}");
+    assert!(why.contains("`path`; they have 0, 1, 2"), "{why}");
     assert_eq!(Condition::parse("x"), None);
     assert_eq!(Condition::parse("=x"), None);
     let row = heap.block_row(3);

@@ -53,7 +53,7 @@ fn old_and_growing_blocks_are_found_in_one_snapshot() {
     assert_eq!(kinds(&found), [SuspectKind::Owner]);
     let told = &found[0].sentence;
     // 100 strings of 127 words, and the array.
-    let wanted = "It is old and still grows: for 8.00 s, by some 12.8 kB a second";
+    let wanted = "It is old and still grows: for 8.00 s, by about 12.8 kB per second";
     assert!(told.contains(wanted), "{told}");
     let strings = |heap: &Heap| {
         let table = classes(heap, ClassBy::Type);

@@ -208,22 +208,22 @@ impl Experiment<'_> {
                  while it runs; what takes longer needs a larger --budget"
             )));
         }
+        let status = &ran.measurement.status;
+        if status.starts_with("signal") {
+            return Err(Failure::Input(anyhow::anyhow!(
+                "{name} was killed ({status}): there is nothing to compare"
+            )));
+        }
         if let Some(why) = &ran.why_no_counters {
             return Err(Failure::NotSupported(format!(
-                "the collector's counters of {name} are not known: {why}"
+                "the collector's counters of {name} are unknown: {why}"
             )));
         }
         if !ran.is_success {
             let last = ran.last_words.lines().last().unwrap_or_default();
             console.warn(&format!(
-                "{name} ended with {}; the last line on its standard error: {last:?}",
-                ran.measurement.status
+                "{name} ended with {status}; the last line on its standard error: {last:?}"
             ))?;
-            if ran.measurement.status.starts_with("signal") {
-                return Err(Failure::Input(anyhow::anyhow!(
-                    "{name} was killed: nothing can be compared"
-                )));
-            }
         }
         Ok(())
     }
