@@ -84,7 +84,8 @@ const CULPRITS: &[Culprit] = &[
         snapshots: "exit",
         suspects: &[
             "field changed of Callbacks, .listeners",
-            "closures Callbacks.(fun) (callbacks.ml:15) captured",
+            "captured by",
+            "closures Callbacks.(fun) (callbacks.ml:15)",
             "Callbacks.show (callbacks.ml:14)",
         ],
         top: &["Callbacks.show", "callbacks.ml:14"],

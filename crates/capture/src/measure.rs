@@ -295,7 +295,7 @@ impl Samples {
                 number += 1;
                 number % 2 == 0
             });
-            self.period *= 2;
+            self.period = self.period.saturating_mul(2);
         }
     }
 }

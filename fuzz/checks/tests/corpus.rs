@@ -43,8 +43,8 @@ macro_rules! targets {
 
 targets! {
     trace_read trace_rewrite trace_answers filter_options executable_read symbol_name marshal_read bytecode_read
-    heap_read heap_answers heap_index core_read runtime_events types_read types_infer live_wire live_ocamlviz
-    language_server
+    heap_read heap_answers heap_index core_read runtime_events types_read types_infer gc_result live_wire
+    live_ocamlviz language_server
 }
 
 #[test]

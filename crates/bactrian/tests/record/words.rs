@@ -44,7 +44,7 @@ fn a_wrapper_that_starts_no_ocaml_program_says_so() {
     let run = Run::new("sh", &["-c", "echo here; exit 3"]);
     let (seen, said) = told(&place, &run, &[]);
     assert_eq!((seen.end.as_str(), seen.stdout.as_slice()), ("exit status 3", &b"here\n"[..]));
-    assert!(said.contains("sh is no OCaml program, and started none"), "{said}");
+    assert!(said.contains("sh is not an OCaml program, and started none"), "{said}");
     assert!(!said.contains("look at it"), "{said}");
     let (seen, said) = told(&place, &run, &["--children", "ignore"]);
     assert_eq!((seen.end.as_str(), seen.stdout.as_slice()), ("exit status 4", &b""[..]));

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(of(STATUS, ROOT, 0, Some("2\n")), None);
         assert!(of(STATUS, USER, 1000, Some("1\n")).expect("no").contains("ptrace_scope = 1"));
         assert!(of(STATUS, USER, 1000, Some("2\n")).expect("no").contains("ptrace_scope = 2"));
-        assert!(of(STATUS, ROOT, 0, Some("3\n")).expect("no").contains("no tracing at all"));
+        assert!(of(STATUS, ROOT, 0, Some("3\n")).expect("no").contains("forbids tracing"));
         assert!(of(STATUS, USER, 1001, None).expect("no").contains("another user"));
         let setuid = STATUS.replace("1000\t1000\t1000\t1000", "1000\t0\t0\t0");
         assert!(of(&setuid, USER, 1000, None).expect("no").contains("another user"));

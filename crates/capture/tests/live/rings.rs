@@ -93,7 +93,7 @@ fn each_poll_reads_only_new_events() {
     let long = seen.long.front().expect("a long one");
     assert_eq!((long.begin, long.nanos, long.phase), (500_000, 2_000_000, "stw_leader"));
     growing.0.lock().expect("one thread").truncate(100);
-    assert!(events.poll().is_err_and(|why| why.contains("cut")));
+    assert!(events.poll().is_err_and(|why| why.contains("truncated")));
 }
 
 /// A file whose writer continues meanwhile: after a number of reads, the contents are replaced.

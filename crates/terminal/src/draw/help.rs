@@ -25,7 +25,7 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("Up, Down, k, j", "choose"),
             ("PgUp, PgDn, Home, End", "choose further away"),
-            ("/", "search: show only what contains a text; Esc: all"),
+            ("/", "search: show only lines with a text; Esc: all"),
             ("s, S", "sort by the next column; the other way round"),
             ("Enter", "details; in a tree, fold or unfold"),
             ("i", "details, in trees too"),
