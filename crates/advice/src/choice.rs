@@ -1,4 +1,4 @@
-//! Which setting is the best for what is wanted, of those that were run and those that the model predicts.
+//! Chooses the setting that serves a goal best, among the settings that were run and those that the model predicts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub enum Goal {
 pub struct Choice {
     /// The setting, with its time and memory.
     pub cell: Cell,
-    /// Whether it does what is wanted; otherwise nothing does, and it comes nearest.
+    /// Whether it attains the goal. If not, no setting does, and this one comes nearest.
     #[serde(rename = "attains_goal")]
     pub attains: bool,
     /// Whether it is no better than what the program has now, as far as noise lets one see.

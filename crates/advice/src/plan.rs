@@ -127,7 +127,7 @@ pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
     })
 }
 
-/// A second `o`, far enough from the present one to see a difference, in the direction of what is wanted.
+/// A second `o`, far enough from the present one to see a difference, in the direction of the goal.
 fn other_overhead(first: &Measurement, goal: Goal) -> u64 {
     let wants_less_memory = match goal {
         Goal::Memory(limit) => first.rss > limit,

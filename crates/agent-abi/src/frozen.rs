@@ -1,4 +1,4 @@
-//! What a frozen copy tells its walker: which program it is a copy of, what is wanted, and which roots the
+//! What a frozen copy tells its walker: which program it is a copy of, which snapshot to take, and which roots the
 //! runtime reports.
 //!
 //! The copy writes it ([`Writer`]), without allocating, into a file that exists in memory only; the walker

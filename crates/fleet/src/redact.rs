@@ -18,7 +18,7 @@ pub enum Redact {
 }
 
 impl Redact {
-    /// What is told of the path of a file.
+    /// The path of a file as far as the policy shows it.
     pub fn path(self, path: &Path) -> Option<String> {
         let told = match self {
             Redact::Nothing => Some(path.as_os_str()),
@@ -28,7 +28,7 @@ impl Redact {
         told.map(|told| told.to_string_lossy().into_owned())
     }
 
-    /// What is told of a name that may have the path of a source file in it: of a root, or of a class.
+    /// A name as far as the policy shows it: that of a root or class, which may contain the path of a source file.
     pub fn name(self, name: &str) -> String {
         match self {
             Redact::Nothing => name.to_owned(),
@@ -37,7 +37,7 @@ impl Redact {
         }
     }
 
-    /// What is told of a frame.
+    /// A frame as far as the policy shows it.
     pub fn frame(self, frame: &FrameText) -> FrameText {
         let FrameText { function, file, line } = frame;
         match self {
