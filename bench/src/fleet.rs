@@ -154,7 +154,8 @@ fn time_others(engine: &str, store: &Path, minutes: u64) -> Outcome {
             python.display()
         ));
     }
-    let window = Window { begin: BEGIN, end: BEGIN + minutes * 60, service: None, host: None };
+    let (begin, end) = (BEGIN, BEGIN + minutes * 60);
+    let window = Window { begin, end, step: 60, service: None, host: None };
     let place = store.display();
     let mut queries: Vec<(String, String)> = Vec::new();
     for table in OF_FLEETS {

@@ -1,4 +1,4 @@
-//! How answers are told: a table for people, JSON, CSV, Parquet.
+//! Output of answers: a table for people, JSON, CSV, Parquet.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -18,12 +18,12 @@ use datafusion::parquet::file::properties::WriterProperties;
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
-/// Rows that a person looks at.
+/// The most rows of a table on a terminal.
 const MOST_ROWS: usize = 1_000;
-/// No column of a table is made narrower.
+/// The least width to which a column is narrowed.
 const NARROW: usize = 12;
 
-/// Why an answer was not told.
+/// Why an answer was not printed.
 pub enum Untold {
     /// It could not be computed.
     Query(DataFusionError),
@@ -52,7 +52,7 @@ impl From<datafusion::parquet::errors::ParquetError> for Untold {
     }
 }
 
-/// Rows of an answer, as they come.
+/// The batches of an answer as they arrive.
 pub struct Batches<'r> {
     runtime: &'r Runtime,
     stream: SendableRecordBatchStream,
@@ -72,7 +72,7 @@ impl Iterator for Batches<'_> {
     }
 }
 
-/// Keeps the error of what is written to, of which writers of formats leave no more than the text.
+/// Keeps the I/O error of an output, of which the writers of formats keep only the text.
 struct Output<'w> {
     out: &'w mut dyn Write,
     error: Option<io::Error>,
@@ -96,7 +96,7 @@ impl Write for Output<'_> {
     }
 }
 
-/// Lets `write` write; that its output fails is told as such: whoever reads it may have seen enough.
+/// Runs `write`, and reports an error of its output as such: the reader may have seen enough.
 fn written_to(
     out: &mut dyn Write,
     write: impl FnOnce(&mut Output<'_>) -> Result<(), Untold>,
@@ -111,7 +111,7 @@ fn written_to(
 
 pub fn json(batches: Batches<'_>, out: &mut dyn Write) -> Result<(), Untold> {
     written_to(out, |out| {
-        // Every row has every column, so that the first says which there are.
+        // Every row has every column, so that the first row names them all.
         let builder = JsonBuilder::new().with_explicit_nulls(true);
         let mut writer = builder.build::<_, JsonArray>(&mut *out);
         for batch in batches {
@@ -133,7 +133,7 @@ pub fn csv(batches: Batches<'_>, out: &mut dyn Write) -> Result<(), Untold> {
     })
 }
 
-/// The file is made in memory: whoever writes Parquet wants to be on any thread, and what we write to does not.
+/// The file is made in memory: the Parquet writer needs an output that may move between threads, which ours may not.
 pub fn parquet(
     schema: &SchemaRef,
     batches: Batches<'_>,
@@ -162,7 +162,7 @@ pub fn table(
     write_table(schema, batches, room, most, console.out())
 }
 
-/// A table as wide as it is.
+/// A table with columns as wide as their contents.
 pub fn plain_table(
     schema: &SchemaRef,
     batches: Batches<'_>,
@@ -219,7 +219,7 @@ fn write_table(
     Ok(())
 }
 
-/// How wide columns are: as wide as what is in them, unless there is no room; then the widest give.
+/// The widths of columns: those of their contents. If there is not enough room, the widest columns are narrowed.
 fn widths(rows: &[Vec<String>], room: Option<usize>) -> Vec<usize> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
@@ -244,7 +244,7 @@ fn shortened(text: &str, width: usize) -> String {
     }
 }
 
-/// A text on one line, of which a terminal does nothing but show it.
+/// A text on one line, without anything that a terminal would interpret.
 fn visible(text: &str) -> String {
     let show =
         |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -266,12 +266,12 @@ mod tests {
         let narrow = widths(&[row(200)], Some(80));
         assert!(narrow.iter().sum::<usize>() + 4 <= 80, "{narrow:?}");
         assert_eq!(&narrow[1..], [5, 20]);
-        // No room at all: columns stay readable.
+        // Without any room, columns stay readable.
         assert_eq!(widths(&[row(200)], Some(10)), [NARROW, 5, NARROW]);
     }
 
     #[test]
-    fn an_output_that_is_closed_is_told_as_such() {
+    fn closed_output_is_reported_as_such() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown() {
+    fn control_characters_are_escaped() {
         assert_eq!(visible("a\n\u{1b}[2Jb"), "a\\n\\u{1b}[2Jb");
         assert_eq!(shortened("abcdef", 4), "abc…");
     }

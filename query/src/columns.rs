@@ -1,4 +1,4 @@
-//! Rows in the form that the engine has.
+//! Rows as Arrow arrays.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 
-/// What a column of this kind is called.
+/// The engine's type for a kind of column.
 pub fn data_type(kind: ColumnKind) -> DataType {
     match kind {
         ColumnKind::Whole => DataType::Int64,
@@ -23,24 +23,24 @@ pub fn data_type(kind: ColumnKind) -> DataType {
     }
 }
 
-/// The columns of a table, and others behind them.
+/// The schema of a table, with more columns behind its own.
 pub fn schema(table: &Table, besides: impl IntoIterator<Item = Field>) -> SchemaRef {
     let columns = table.columns.iter();
     let fields = columns.map(|it| Field::new(it.name, data_type(it.kind), it.is_nullable));
     Arc::new(Schema::new(fields.chain(besides).collect::<Vec<_>>()))
 }
 
-/// Makes arrays of values. Texts that many batches share are laid out once.
+/// Makes arrays of values. Texts that many batches share are converted once.
 #[derive(Default)]
 pub struct Arrays {
-    /// By where the texts are.
+    /// Arrays by the address of their texts.
     known: HashMap<*const Arc<str>, LaidOut>,
 }
 
-/// Texts, which have to stay so that no others come to where they are, and their array.
+/// Texts, kept so that no others get their address, and their array.
 type LaidOut = (Arc<[Arc<str>]>, ArrayRef);
 
-/// More lists of texts than any table has that are shared by all of its batches.
+/// More lists of texts than all batches of any table share.
 const MOST_KNOWN: usize = 64;
 
 impl Arrays {

@@ -1,4 +1,4 @@
-//! The engine with the tables of some files in it.
+//! The engine with the tables of some files.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -22,7 +22,7 @@ use crate::provider::{EvidenceTable, Source};
 pub struct Engine {
     context: SessionContext,
     runtime: Runtime,
-    /// The tables that there are, for whoever completes names.
+    /// All tables, for the completion of names.
     pub tables: Vec<&'static Table>,
     /// Names of types, for the same.
     pub types: Vec<String>,
@@ -32,7 +32,7 @@ impl Engine {
     pub fn new(files: &[OpenedFile]) -> Result<Engine, Failure> {
         let runtime = Runtime::new()?;
         let mut config = SessionConfig::new().with_information_schema(true);
-        // To say where a query is wrong.
+        // For messages that point into the query.
         config.options_mut().sql_parser.collect_spans = true;
         let context = SessionContext::new_with_config(config);
         let mut tables: BTreeMap<&str, (&'static Table, Vec<Source>)> = BTreeMap::new();
@@ -57,7 +57,7 @@ impl Engine {
         Ok(Engine { context, runtime, tables: known, types })
     }
 
-    /// Answers a query, and tells the answer as is wanted.
+    /// Answers a query and prints the answer in the requested format.
     pub fn tell(&self, sql: &str, request: &Request, console: &mut Console) -> Result<(), Failure> {
         let wrong = |error| mistake(sql, &error);
         let frame = self.runtime.block_on(self.plan(sql, request.explain)).map_err(wrong)?;
@@ -90,7 +90,7 @@ impl Engine {
 
     async fn plan(&self, sql: &str, explain: bool) -> Result<DataFrame> {
         let options = datafusion::execution::context::SQLOptions::new()
-            // Files are evidence: nothing is written but the answer.
+            // Files are evidence: queries cannot write.
             .with_allow_ddl(false)
             .with_allow_dml(false);
         let frame = self.context.sql_with_options(sql, options).await?;

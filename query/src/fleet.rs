@@ -1,5 +1,5 @@
-//! The tables of a fleet: Parquet files of a store, in which columns that a file does not have are null, so that files of every
-//! version are read.
+//! The tables of a fleet: Parquet files of a store. Columns that a file does not have are null, so that files of every version
+//! can be read.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -33,9 +33,9 @@ use url::Url;
 use crate::columns::schema;
 use crate::store;
 
-/// How many files are open at once.
+/// The most files that are open at once.
 const MOST_OPEN: usize = 500;
-/// How much memory answers may take.
+/// The memory limit of answers, in bytes.
 const MOST_MEMORY: usize = 2 << 30;
 
 /// A session in which a store can be read.
@@ -52,7 +52,7 @@ fn broken(error: DataFusionError) -> Failure {
 
 impl Session {
     fn open(store: &str, runtime: Arc<Runtime>) -> Result<Session, Failure> {
-        // What does not fit goes to the disk meanwhile.
+        // What does not fit is spilled to disk.
         let limits = RuntimeEnvBuilder::new().with_memory_limit(MOST_MEMORY, 1.0).build_arc();
         let context =
             SessionContext::new_with_config_rt(SessionConfig::new(), limits.map_err(broken)?);
@@ -67,7 +67,7 @@ impl Session {
         Ok(Session { context, runtime, store: address })
     }
 
-    /// The rows of files or folders of the store, as a table.
+    /// Registers files or folders of the store as a table.
     fn register(&self, name: &str, table: &Table, places: &[String]) -> Result<(), Failure> {
         if places.is_empty() {
             let none = MemTable::try_new(nullable(&schema(table, None)), vec![Vec::new()]);
@@ -85,7 +85,7 @@ impl Session {
         self.context.register_table(name, Arc::new(table)).map(drop).map_err(broken)
     }
 
-    /// Writes an answer as a Parquet file, while it comes.
+    /// Writes an answer as a Parquet file while it arrives.
     fn write(&self, sql: &str, out: impl Write + Send) -> Result<(), Failure> {
         let version = bactrian_tables::schema::VERSION.to_string();
         let version = KeyValue::new("bactrian.schema_version".to_owned(), version);
@@ -114,13 +114,13 @@ impl Session {
     }
 }
 
-/// What was no column in an earlier version is null in its files.
+/// Columns that an earlier version did not have are null in its files.
 fn nullable(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// The address of a store: what is none is a folder.
+/// The address of a store; anything else is a folder.
 pub fn address(store: &str) -> Result<Url, Failure> {
     let wrong = |what: &dyn std::fmt::Display| Failure::Usage(format!("{store}: {what}"));
     if store.contains("://") {
@@ -130,7 +130,7 @@ pub fn address(store: &str) -> Result<Url, Failure> {
     Url::from_directory_path(folder).map_err(|()| wrong(&"this is no name of a folder"))
 }
 
-/// The tables of a fleet, and what is kept of them.
+/// The tables of a fleet, and those derived from them.
 pub struct Fleet(Session);
 
 impl Fleet {
@@ -187,7 +187,7 @@ impl FilePacker {
             Some("runtime" | "runtime_hours") => &RUNTIME,
             _ => &SAMPLES,
         };
-        // All at once would be more open files than a process may have: many become few first.
+        // A process may not open that many files at once, so many become few first.
         let few = tempfile::tempdir()?;
         for (at, names) in names.chunks(MOST_OPEN).enumerate() {
             let session = Session::open(&self.store, Arc::clone(&self.runtime))?;

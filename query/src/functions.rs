@@ -1,4 +1,4 @@
-//! What SQL cannot say of a graph: what a block holds alone, what it reaches, and how roots hold it.
+//! Functions on the graph that SQL cannot express: what a block dominates and reaches, and how roots hold it.
 //!
 //! With several snapshots, the file is the second argument.
 
@@ -20,18 +20,18 @@ const WORD: u64 = 8;
 
 /// The number of a block.
 type Node = u32;
-/// A table that a block stands for.
+/// A table of blocks, given by one block.
 type TableOf = fn(&Heap, Node) -> Result<RecordBatch>;
 
-/// Names of functions, for whoever completes them.
+/// Names of functions, for completion.
 pub const NAMES: [&str; 4] = ["path", "dominated_by", "reachable", "paths_to_roots"];
 
-/// The snapshots that functions are about.
+/// The open snapshots.
 #[derive(Clone)]
 struct Heaps(Arc<[(String, Arc<Heap>)]>);
 
 impl Heaps {
-    /// The one of this name, or the only one.
+    /// The snapshot of this name, or the only one.
     fn named(&self, name: Option<&str>) -> Result<&Heap> {
         match (&*self.0, name) {
             ([(_, heap)], None) => Ok(heap),
@@ -55,7 +55,7 @@ fn block(heap: &Heap, id: i64) -> Result<Node> {
     }
 }
 
-/// Adds all functions.
+/// Registers all functions.
 pub fn register(context: &SessionContext, files: &[OpenedFile]) {
     let heaps = files.iter().filter_map(|file| Some((file.name.clone(), file.heap.clone()?)));
     let heaps = Heaps(heaps.collect());
@@ -81,7 +81,7 @@ pub fn register(context: &SessionContext, files: &[OpenedFile]) {
     ));
 }
 
-/// A function of a block whose answer is a table.
+/// A function of a block that returns a table.
 struct OfBlock {
     name: &'static str,
     heaps: Heaps,
@@ -123,7 +123,7 @@ fn whole(argument: &Expr) -> Option<i64> {
     }
 }
 
-/// Blocks with how far each is, and what it is.
+/// Blocks with their distances.
 fn lines(heap: &Heap, how_far: &str, found: &[(Node, u64)]) -> Result<RecordBatch> {
     let whole = |of: &dyn Fn(Node) -> u64| -> ArrayRef {
         let numbers = found.iter().map(|(node, _)| i64::try_from(of(*node)).unwrap_or(i64::MAX));
@@ -147,7 +147,7 @@ fn lines(heap: &Heap, how_far: &str, found: &[(Node, u64)]) -> Result<RecordBatc
     ])?)
 }
 
-/// What would be free without a block, the block itself included.
+/// What a block dominates, including itself.
 fn dominated_by(heap: &Heap, node: Node) -> Result<RecordBatch> {
     let tree = heap.dominator_tree();
     let mut found = vec![(node, 0)];
@@ -159,7 +159,7 @@ fn dominated_by(heap: &Heap, node: Node) -> Result<RecordBatch> {
     lines(heap, "depth", &found)
 }
 
-/// What can be reached from a block, the block itself included.
+/// What can be reached from a block, including itself.
 fn reachable(heap: &Heap, node: Node) -> Result<RecordBatch> {
     let mut is_found = vec![false; heap.blocks()];
     is_found[node as usize] = true;
@@ -177,7 +177,7 @@ fn reachable(heap: &Heap, node: Node) -> Result<RecordBatch> {
     lines(heap, "distance", &found)
 }
 
-/// How roots hold a block: the steps of paths that look different, from the root on.
+/// How roots hold a block: the steps of paths that differ, from the root on.
 fn paths_to_roots(heap: &Heap, node: Node) -> Result<RecordBatch> {
     let found = paths(heap, node).rows;
     let mut steps: Vec<&PathStep> = Vec::new();

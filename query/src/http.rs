@@ -1,4 +1,4 @@
-//! Requests to servers of profiles, by the client that object stores are reached with.
+//! Requests to servers of profiles, by the HTTP client of the object stores.
 
 use std::io;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use bactrian::Failure;
 use bactrian_fleet::HttpClient;
 use tokio::runtime::Runtime;
 
-/// How long an answer is waited for.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Characters of a server's answer that are shown.
+/// The most characters of a server's answer that are shown.
 const MOST_SHOWN: usize = 200;
 
 /// Sends requests.
@@ -21,7 +21,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(runtime: Arc<Runtime>) -> Result<Client, Failure> {
-        // Profiles go to whom they were sent, and to nobody else.
+        // Profiles are not sent on to other servers.
         let client = reqwest::Client::builder()
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::none())
@@ -34,9 +34,8 @@ impl Client {
 impl HttpClient for Client {
     fn post(&self, url: &str, content_type: &str, body: &[u8]) -> io::Result<()> {
         let server = url.split('?').next().unwrap_or(url);
-        let failed = |error: reqwest::Error| {
-            io::Error::other(format!("{server}: {}", error.without_url()))
-        };
+        let failed =
+            |error: reqwest::Error| io::Error::other(format!("{server}: {}", error.without_url()));
         self.runtime.block_on(async {
             let request = self.client.post(url).header("Content-Type", content_type);
             let answer = request.body(body.to_vec()).send().await.map_err(failed)?;

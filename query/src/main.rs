@@ -1,9 +1,9 @@
 //! `bactrian-query`: the engine of `bactrian query` and `bactrian fleet`.
 //!
-//! DataFusion asks the tables of `crates/tables` directly: [`provider`] hands it their rows, [`columns`] in its own form, and
-//! [`functions`] what SQL cannot say of a graph. [`answers`] tells what came of it, [`mistakes`] what is wrong with a query,
-//! [`prompt`] asks for the next one. [`fleet`] has it read the files of a store, [`store`] reaches stores that are no folders, and [`http`]
-//! servers to which profiles are pushed.
+//! DataFusion reads the tables of `crates/tables` directly: [`provider`] passes it their rows, [`columns`] converts them to
+//! Arrow, and [`functions`] adds functions on the graph. [`answers`] prints the answer, [`mistakes`] says what is wrong with a
+//! query, [`prompt`] reads the next one. [`fleet`] reads the files of a store, [`store`] opens object stores, and [`http`] sends
+//! requests to servers of profiles.
 
 mod answers;
 mod columns;
@@ -22,8 +22,8 @@ use std::sync::Arc;
 use bactrian::engine::{Engine, FleetEngine, TableFolders, program};
 use bactrian::query::Request;
 use bactrian::{Console, Failure};
-use bactrian_fleet::{HttpClient, Store};
 use bactrian_fleet::roll_up::Packer;
+use bactrian_fleet::{HttpClient, Store};
 use tokio::runtime::Runtime;
 
 fn main() -> ExitCode {
@@ -42,11 +42,7 @@ impl Engine for DataFusion {
         }
     }
 
-    fn fleet(
-        &self,
-        store: &str,
-        tables: &[TableFolders],
-    ) -> Result<Box<dyn FleetEngine>, Failure> {
+    fn fleet(&self, store: &str, tables: &[TableFolders]) -> Result<Box<dyn FleetEngine>, Failure> {
         Ok(Box::new(fleet::Fleet::open(store, tables, runtime()?)?))
     }
 

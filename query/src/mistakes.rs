@@ -3,7 +3,7 @@
 use bactrian::Failure;
 use datafusion::common::DataFusionError;
 
-/// Says what is wrong, below the line of the query in which it is.
+/// Says what is wrong, below the line of the query.
 pub fn mistake(sql: &str, error: &DataFusionError) -> Failure {
     if let DataFusionError::IoError(error) = error.find_root() {
         return Failure::Input(anyhow::anyhow!("{error}"));
@@ -34,7 +34,7 @@ pub fn mistake(sql: &str, error: &DataFusionError) -> Failure {
     Failure::Usage(text)
 }
 
-/// What the engine says, without the names of its parts.
+/// The engine's message, without the names of its parts.
 fn plain(said: &str) -> String {
     let known = [
         "SQL error: ",
@@ -51,7 +51,7 @@ fn plain(said: &str) -> String {
     text.trim_matches(['"', ')']).to_owned()
 }
 
-/// The place that the parser names: `.. at Line: 1, Column: 8`.
+/// The position in the parser's message: `.. at Line: 1, Column: 8`.
 fn placed(said: &str) -> Option<(u64, u64)> {
     let (_, rest) = said.split_once("Line: ")?;
     let (line, rest) = rest.split_once(", Column: ")?;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parser_says_where() {
+    fn message_points_into_the_query() {
         assert_eq!(placed("Expected: x, found: y at Line: 2, Column: 13"), Some((2, 13)));
         assert_eq!(placed("no place"), None);
     }

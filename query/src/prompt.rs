@@ -1,4 +1,4 @@
-//! The prompt: queries one after the other, with a history and completion of names.
+//! The prompt: one query after the other, with history and completion of names.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ A query ends with ; and may have several lines. Tab completes names of tables, c
   quit           or Ctrl-D
 docs/tables.md has many queries to begin with.";
 
-/// Completes names, and waits for the end of a query.
+/// Completes names, and recognises the end of a query.
 #[derive(Helper, Highlighter, Hinter)]
 struct Names {
     all: Vec<String>,
@@ -88,14 +88,14 @@ impl Completer for Names {
     }
 }
 
-/// Where the word begins that is being written, and what it may become.
+/// Where the current word begins, and its completions.
 fn complete(names: &[String], written: &str) -> (usize, Vec<Pair>) {
     let is_part = |c: char| c.is_alphanumeric() || "_.'".contains(c);
     let start = written
         .rfind(|c| !is_part(c))
         .map_or(0, |at| at + written[at..].chars().next().map_or(1, char::len_utf8));
     let word = &written[start..];
-    // A type is a text in SQL.
+    // In SQL, types are texts.
     let (quote, begin) = match word.strip_prefix('\'') {
         Some(begin) => ("'", begin),
         None => ("", word),
@@ -123,7 +123,7 @@ fn command(text: &str) -> Option<PromptCommand> {
     }
 }
 
-/// Where lines are kept from one time to the next.
+/// The file of the history.
 fn history() -> Option<PathBuf> {
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home)?;
@@ -132,13 +132,13 @@ fn history() -> Option<PathBuf> {
     Some(folder.join("query_history"))
 }
 
-/// Asks for queries and answers them until there are no more.
+/// Reads queries and answers them until the end of input.
 pub fn run(engine: &Engine, request: &Request, console: &mut Console) -> Result<(), Failure> {
     let mut editor: Editor<Names, FileHistory> = Editor::new().map_err(unreadable)?;
     editor.set_helper(Some(Names { all: names(engine) }));
     let history = history();
     if let Some(path) = &history {
-        // There is none the first time.
+        // The first time there is none.
         let _ = editor.load_history(path);
     }
     writeln!(console.out(), "{HELP}")?;
@@ -168,7 +168,7 @@ pub fn run(engine: &Engine, request: &Request, console: &mut Console) -> Result<
             }
         }
         if let Some(path) = &history {
-            // Without room there is no history.
+            // If it cannot be written, there is no history.
             let _ = editor.save_history(path);
         }
     }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_under_way_is_completed() {
+    fn current_word_is_completed() {
         let names: Vec<String> =
             ["blocks", "block_id", "Cache.entry", "select"].map(str::to_owned).into();
         let replacements = |written: &str| {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn words_for_the_prompt_are_no_queries() {
+    fn commands_of_the_prompt_are_no_queries() {
         assert!(matches!(command("tables;"), Some(PromptCommand::Tables)));
         assert!(command("select 1").is_none());
     }

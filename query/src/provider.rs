@@ -1,5 +1,5 @@
-//! A table of one or several files, as the engine reads it: in parts side by side, only the columns of the query, and no other
-//! column of batches in which no row can be wanted.
+//! A table of one or several files for the engine. It is read in parallel parts and only in the columns of the query. Batches in
+//! which no row can be wanted have no other columns than those of the filter.
 
 use std::fmt;
 use std::io;
@@ -24,10 +24,10 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 
 use crate::columns::{Arrays, schema};
 
-/// The column that says from which file a row is.
+/// The column with the file of a row.
 pub const FILE: &str = "file";
 
-/// Batches that wait for the engine.
+/// The most batches that wait for the engine.
 const WAITING: usize = 2;
 
 /// A file with this table.
@@ -50,7 +50,7 @@ impl EvidenceTable {
         EvidenceTable { table, files, schema: schema(table, file) }
     }
 
-    /// What batches must be like to have rows that these filters accept.
+    /// The condition that batches with rows for these filters satisfy.
     fn judge(&self, state: &dyn Session, filters: &[Expr]) -> Result<Option<Judge>> {
         let place = |name: &str| self.table.columns.iter().position(|it| it.name == name);
         let is_ours =
@@ -76,7 +76,7 @@ impl EvidenceTable {
     }
 }
 
-/// A filter whose columns are of no table: there is one only.
+/// A filter without columns of any table: there is only one.
 fn unqualified(filter: Expr) -> Result<Expr> {
     use datafusion::common::Column;
     use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -146,9 +146,9 @@ impl TableProvider for EvidenceTable {
     }
 }
 
-/// Says whether a batch may have a row that is wanted.
+/// Says whether a batch may have a wanted row.
 struct Judge {
-    /// By which columns.
+    /// The columns that it needs.
     needs: Vec<usize>,
     schema: SchemaRef,
     filter: Arc<dyn PhysicalExpr>,
@@ -161,7 +161,7 @@ impl Judge {
         let rows = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
         let told = self.filter.evaluate(&rows)?.into_array(batch.rows)?;
         let told = told.as_any().downcast_ref::<BooleanArray>();
-        // What is no truth value is for the engine to judge.
+        // Values that are not Boolean are left to the engine.
         Ok(told.is_none_or(|told| told.true_count() > 0))
     }
 }
@@ -199,7 +199,7 @@ impl Rows {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
 
-    /// Reads them, and hands them to `send` until that wants no more.
+    /// Reads them, and passes them to `send` until it wants no more.
     fn read(&self, mut send: impl FnMut(RecordBatch) -> bool) -> Result<()> {
         let arrays = std::cell::RefCell::new(Arrays::default());
         let accepts = |batch: &Batch| match &self.judge {
@@ -227,7 +227,7 @@ impl Rows {
     }
 }
 
-/// These rows as the engine takes them.
+/// Rows as a record batch.
 #[derive(Debug)]
 struct RowStream(Arc<Rows>);
 

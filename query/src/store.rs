@@ -1,5 +1,5 @@
-//! Stores that are no folders: those of Amazon, Google and Microsoft, and whatever speaks as they do. Who may enter is said by the
-//! environment, as their own tools want it: `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on.
+//! Object stores: those of Amazon, Google and Microsoft, and others with the same protocols. Credentials come from the
+//! environment, as for their own tools: `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on.
 
 use std::io;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use url::Url;
 /// A store at an address.
 pub struct RemoteStore {
     objects: Arc<dyn ObjectStore>,
-    /// What all names begin with.
+    /// The prefix of all names.
     folder: Path,
     runtime: Arc<Runtime>,
 }
 
-/// Finds what is at an address: who to ask, and the folder there.
+/// The store at an address, and the folder in it.
 pub fn at(address: &Url) -> Result<(Arc<dyn ObjectStore>, Path), Failure> {
     let wrong = |error: Error| Failure::Usage(format!("{address}: {error}"));
     ObjectStoreScheme::parse(address).map_err(|error| wrong(error.into()))?;
-    // Names as their tools have them; what is none of theirs is left out there.
+    // Names as their tools have them; unknown ones are ignored.
     let said = std::env::vars().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
         let is_theirs = ["aws_", "google_", "azure_"].iter().any(|it| name.starts_with(it));

@@ -100,7 +100,7 @@ fn asked(
     engine: fn(&str, &[String]) -> Vec<Value>,
 ) -> Vec<Vec<Vec<Value>>> {
     let host = host.map(str::to_owned);
-    let window = Window { begin: BEGIN, end: BEGIN + MINUTES * 60, service: None, host };
+    let window = Window { begin: BEGIN, end: BEGIN + MINUTES * 60, step: 60, service: None, host };
     let mut queries: Vec<String> = OF_FLEETS.iter().map(|it| table(store, it)).collect();
     queries
         .extend(STEPS.map(|step| format!("create table {} as {}", step.name, window.of(step.sql))));
@@ -178,7 +178,7 @@ mod consumers {
     /// By a client that can do no more than this.
     #[test]
     #[ignore = "needs DuckDB, pprof and opentelemetry-proto: cargo xtask consumers"]
-    fn what_is_pushed_is_what_the_store_has() {
+    fn pushed_profiles_equal_those_in_the_store() {
         let folder = bactrian_fixtures::own_folder("fleet_push");
         let server = Receiver::answering("200 OK");
         let servers = vec![
@@ -205,7 +205,7 @@ mod consumers {
 
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
-    fn planted_faults_are_found_and_nothing_else() {
+    fn only_planted_faults_are_found() {
         let made = made("fleet_duckdb");
         let answers = made.asked(answers_of_duckdb);
         let rows = |name: &str| {
@@ -352,7 +352,7 @@ mod queries {
     /// By the client of bactrian-query.
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn what_is_pushed_is_what_the_store_has() {
+    fn pushed_profiles_equal_those_in_the_store() {
         let folder = bactrian_fixtures::own_folder("fleet_push_engine");
         let store = folder.join("store").to_str().expect("a text").to_owned();
         let server = Receiver::answering("200 OK");
@@ -407,7 +407,7 @@ mod queries {
     /// What all servers hold, from summaries alone: the cookbook's query, and DuckDB's answer.
     #[test]
     #[ignore = "needs the engine: cargo xtask query"]
-    fn what_all_servers_hold_is_a_query() {
+    fn query_for_what_all_servers_hold_agrees_with_fleet() {
         let folder = bactrian_fixtures::own_folder("fleet_heaps");
         let text = |name: &str| folder.join(name).to_str().expect("a text").to_owned();
         let (trace, store) = (text("run.ctf"), text("store"));
@@ -562,6 +562,20 @@ mod queries {
         said(&bactrian(&["fleet", "roll-up", &made.store, "--keep-minutes", "100000"]));
         let hours = said(&bactrian(&["fleet", &made.store, "--by", "hour"]));
         assert!(hours.starts_with("4 services, 40 hosts, 5 builds; 40 profiles"), "{hours}");
+        // An hour holds what its last minute holds, even if there is no other hour.
+        let held = |show: &str, by: &str, minute: u64| -> BTreeMap<String, u64> {
+            let asked = ["fleet", &made.store, "--show", show, "--by", by, "--json"];
+            let told: Value = serde_json::from_str(&said(&bactrian(&asked))).expect("JSON");
+            let (_, answer) =
+                told["result"]["answers"].as_object().expect("answers").iter().next().expect("one");
+            let rows = answer.as_array().expect("rows").iter();
+            let rows = rows.filter(|row| row["time"].is_null() || row["time"] == minute);
+            let sum = |row: &Value| row["live"].as_f64().expect("bytes").round() as u64;
+            rows.map(|row| (row["service"].to_string(), sum(row))).collect()
+        };
+        let last = held("over-time", "minute", BEGIN + (MINUTES - 1) * 60);
+        assert!(last.len() == 4 && last.values().all(|bytes| *bytes > 0), "{last:?}");
+        assert_eq!(held("services", "hour", 0), last);
         for (arguments, expected) in [
             (vec!["fleet", "missing"], "there are no profiles"),
             (vec!["fleet", &made.store, "--since", "2 weeks"], "90m, 2h, 7d"),

@@ -295,22 +295,36 @@ fn summaries_of_heaps_add_up_to_what_heap_commands_say() {
         assert!(ship().contains("1 snapshot of heaps"), "{compiler:?}");
         let summaries = files(&Path::new(&store).join("heaps"));
         let [summary] = &summaries[..] else { panic!("{summaries:?}") };
-        // Kilobytes, whatever the heap is.
+        // A few kilobytes, whatever the heap is.
         let (bytes, of_heap) =
             (summary.metadata().expect("a file").len(), fs::metadata(&heap).expect("a file").len());
-        assert!(bytes < 20_000 && bytes * 10 < of_heap, "{bytes} of {of_heap}");
+        assert!(bytes < 8_000 && bytes * 10 < of_heap, "{bytes} of {of_heap}");
         let rows = rows(Path::new(&store), SUMMARIES.name);
         assert!(rows.iter().all(|row| text(row, "service") == Some("shop")));
         assert!(rows.iter().all(|row| text(row, "path") == Some(&*heap)));
-        assert_eq!(sums(&rows, "class", "blocks"), types(&heap, |row| &row["blocks"]["value"]));
-        assert_eq!(sums(&rows, "class", "bytes"), types(&heap, |row| &row["shallow"]["value"]));
-        assert_eq!(sums(&rows, "class", "retained"), types(&heap, |row| &row["retained"]));
-        let held: BTreeMap<String, u64> = sums(&rows, "root", "bytes")
-            .into_iter()
-            .filter(|(name, _)| name.starts_with("module "))
-            .collect();
-        assert!(held.len() > 1, "{held:?}");
-        assert_eq!(held, modules(&heap), "{compiler:?}");
+        // Small rows are added up, the others are as in the heap.
+        let check = |told: &BTreeMap<String, u64>, expected: &BTreeMap<String, u64>, others| {
+            for (name, sum) in told {
+                let expected = expected[name];
+                assert!((sum..=&(sum + others)).contains(&&expected), "{name}: {sum} {expected}");
+            }
+        };
+        let mut other_bytes = 0;
+        for (of, expected) in [
+            ("blocks", types(&heap, |row| &row["blocks"]["value"])),
+            ("retained", types(&heap, |row| &row["retained"])),
+            ("bytes", types(&heap, |row| &row["shallow"]["value"])),
+        ] {
+            let mut told = sums(&rows, "class", of);
+            other_bytes = told.remove("[others]").expect("small classes");
+            let all = expected.values().sum::<u64>();
+            assert_eq!(told.values().sum::<u64>() + other_bytes, all, "{of}");
+            check(&told, &expected, other_bytes);
+        }
+        let mut held = sums(&rows, "root", "bytes");
+        held.retain(|name, _| name.starts_with("module "));
+        assert!(held.values().any(|bytes| *bytes > 10 * other_bytes), "{held:?} {other_bytes}");
+        check(&held, &modules(&heap), other_bytes);
         // It is shipped once, and a file that was being written when `ship` was killed is ignored.
         fs::write(summary.with_extension("unfinished"), "half a file").expect("room");
         assert!(!ship().contains("snapshot"));

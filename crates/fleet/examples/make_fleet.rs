@@ -1,6 +1,6 @@
-//! Makes the store of a fleet that does not exist, from the stacks of a real trace: as many machines and minutes as are wanted,
-//! written as `bactrian ship` writes them. Four things are wrong with it, and a fifth only looks like that: see [`Planted`], [`ODD`]
-//! and [`FRAGMENTED`].
+//! Makes the store of an imaginary fleet from the stacks of a real trace, with any number of hosts and minutes, as `bactrian ship`
+//! writes it. It has four faults, and one thing that only looks like a fault: see [`Planted`], [`ODD`] and [`FRAGMENTED`]. Every
+//! tenth host has a summary of its heap.
 //!
 //! ```text
 //! cargo run --release -p bactrian-fleet --example make_fleet -- TRACE STORE [HOSTS [MINUTES]]
@@ -12,35 +12,41 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use bactrian_analysis::heap::{ClassKind, HeldClass};
 use bactrian_fleet::{
-    Counts, Folder, NewStack, Origin, PauseCounts, Profile, Profiler, Recorded, Run, RuntimeCounts,
+    Counts, Folder, HeapSummary, NewStack, Origin, PauseCounts, Profile, Profiler, Recorded, Run,
+    RuntimeCounts,
 };
+use bactrian_snapshot::Info;
 
 /// 2026-11-18, 14:00 UTC.
 const FIRST_MINUTE: u64 = 1_795_010_400 / 60;
 const RATE: f64 = 1e-5;
-/// Samples of a minute, and of what is alive.
+/// Samples per minute.
 const ALLOCATED: u64 = 240;
+/// Samples that are alive.
 const ALIVE: u64 = 160;
-/// And of what is cached.
+/// Samples in the cache when it is full.
 const CACHED: u64 = 120;
+/// One of so many hosts has a summary of its heap.
+const WITH_HEAP: u64 = 10;
 
-/// Services, and how many machines of a thousand each has.
+/// Services, and their hosts per thousand.
 const SERVICES: [(&str, u64); 4] = [("shop", 400), ("search", 300), ("mail", 200), ("login", 100)];
 
-/// What is wrong. Each is of one stack, and no stack has two.
+/// The faults, each at a stack of its own.
 struct Planted {
-    /// `search` never lets go of what this one allocates: two samples a minute on every machine.
+    /// `search` never frees what is allocated here: two samples per minute on every host.
     leak: usize,
     /// The second build of `shop` allocates eight times as much here.
     regression: usize,
-    /// `login` fills a cache here in the first sixth of the time, and then it is full: that is no leak.
+    /// `login` fills a cache here in the first sixth of the time. Then it is full: this is no leak.
     cache: usize,
 }
 
-/// A machine of `mail` that holds three times as much as the others.
+/// A host of `mail` that holds three times as much as the others.
 const ODD: u64 = 777;
-/// A machine of `shop` whose memory grows while its heap does not.
+/// A host of `shop` whose memory grows while its heap does not.
 const FRAGMENTED: u64 = 250;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -140,6 +146,7 @@ fn service_of(host: u64, hosts: u64) -> &'static str {
 
 /// A machine with one program.
 struct Machine<'f> {
+    number: u64,
     run: Run,
     origin: Origin,
     stacks: &'f Stacks,
@@ -164,6 +171,7 @@ impl<'f> Machine<'f> {
         // The new build came the day before.
         let start = (FIRST_MINUTE - if is_new_build { 1440 } else { 14_400 }) * 60_000_000 + host;
         Machine {
+            number: host,
             run: Run { host: format!("{service}-{host:04}"), pid: 1000 + host % 7, start },
             origin: Origin {
                 service: service.to_owned(),
@@ -191,10 +199,41 @@ impl<'f> Machine<'f> {
             let profile = self.minute(minute, minutes);
             profile.put(folder, &self.run, &self.origin, &recorded)?;
         }
+        if self.number.is_multiple_of(WITH_HEAP) {
+            self.heap(FIRST_MINUTE + minutes - 1).put(folder)?;
+        }
         Ok(())
     }
 
-    /// What a program of this size would count: its heap has a quarter that is free, and its memory a little more than its heap.
+    /// The summary of its heap: orders hold strings, and some strings are shared.
+    fn heap(&mut self, minute: u64) -> HeapSummary {
+        let blocks = 10_000 + self.random.below(1000);
+        let row = |class: &str, kind, root: Option<&str>, bytes, retained| HeldClass {
+            class: Some(class.to_owned()),
+            kind: Some(kind),
+            root: root.map(str::to_owned),
+            is_reachable: true,
+            blocks,
+            bytes: blocks * bytes,
+            retained: blocks * retained,
+        };
+        let rows = vec![
+            row("string", ClassKind::String, Some("module Orders"), 48, 48),
+            row("Orders.order", ClassKind::Type, Some("module Orders"), 32, 80),
+            row("string", ClassKind::String, None, 24, 24),
+        ];
+        let info = Info {
+            program: format!("/opt/{}", self.origin.service),
+            pid: u32::try_from(self.run.pid).unwrap_or_default(),
+            host: self.run.host.clone(),
+            ocaml: "5.4.0".to_owned(),
+            taken: minute * 60_000_000,
+            ..Info::default()
+        };
+        HeapSummary::new(info, rows, self.origin.clone(), None)
+    }
+
+    /// The counters of a program of this size: a quarter of its heap is free, and the process is a little larger than its heap.
     fn runtime(&mut self, minute: u64) -> RuntimeCounts {
         let live = (self.alive.len() as f64 * 8.0 / RATE) as u64;
         let heap = live + live / 4;

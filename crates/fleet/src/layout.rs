@@ -1,4 +1,4 @@
-//! Where profiles are in a store: Parquet files in folders by date and hour, as every engine that reads a fleet wants them.
+//! The names of files in a store: Parquet files in folders by date and hour, as engines expect them.
 //!
 //! ```text
 //! samples/date=2026-11-18/hour=14/HOST.PID.START.MINUTE.END.parquet
@@ -7,9 +7,9 @@
 //! heaps/date=2026-11-18/hour=14/HOST.PID.TIME.parquet
 //! ```
 //!
-//! The name of a file of samples says up to where the trace is told with it. That it is there is all that has to be known to
-//! go on: one file is one step, and there is no other place that could disagree with it. What the runtime counted in a minute comes
-//! after its samples, so that it is never there twice; if `ship` is killed in between, it is not there.
+//! The name of a file of samples says up to which offset of the trace it was read. This is the only state: one file is one step,
+//! and nothing else could disagree with it. The row of the runtime's counters follows the samples of its minute, so that it is
+//! never there twice; if `ship` is killed in between, it is missing.
 
 use std::io;
 
@@ -27,32 +27,32 @@ pub struct Run {
 }
 
 impl Run {
-    /// What all its files begin with.
+    /// The prefix of all its file names.
     fn prefix(&self) -> String {
         format!("{}.{}.{}.", plain(&self.host), self.pid, self.start)
     }
 
-    /// The file of a minute's samples, up to this place of the trace.
+    /// The file of a minute's samples, read up to this offset of the trace.
     pub fn samples(&self, minute: u64, end: u64) -> String {
         format!("{}/{}{minute}.{end}.parquet", folder_of("samples", minute * 60), self.prefix())
     }
 
-    /// The file of stacks that are first told with a minute. Should that minute be told again, it is replaced.
+    /// The file of stacks that first occur in a minute. If that minute is shipped again, it is replaced.
     pub fn stacks(&self, build_id: &str, minute: u64) -> String {
         format!("stacks/build={}/{}{minute}.parquet", plain(build_id), self.prefix())
     }
 
-    /// The file of what the runtime counted in a minute.
+    /// The file of a minute's runtime counters.
     pub fn runtime(&self, minute: u64) -> String {
         format!("{}/{}{minute}.parquet", folder_of("runtime", minute * 60), self.prefix())
     }
 
-    /// The last minute that a store was told of it, and up to where that tells the trace.
+    /// The last minute of it in a store, and the offset of the trace up to which it was read.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn last_in(&self, store: &dyn Store) -> io::Result<Option<(u64, u64)>> {
-        // There is nothing of it from before its start.
+        // No file of it is older than its start.
         let (first, _) = date_and_hour(self.start / 1_000_000);
         let mut last = None;
         for name in store.names("samples")? {
@@ -69,18 +69,18 @@ impl Run {
     }
 }
 
-/// The file of the summary of a snapshot, which was taken at so many microseconds since 1970.
+/// The file of the summary of a snapshot, by the microseconds since 1970 at which it was taken.
 pub fn heap_summary(host: &str, pid: u32, taken: u64) -> String {
     format!("{}/{}.{pid}.{taken}.parquet", folder_of("heaps", taken / 1_000_000), plain(host))
 }
 
-/// Where the rows of a table are, by their time in seconds since 1970.
+/// The folder of the rows of a table, by their time in seconds since 1970.
 fn folder_of(table: &str, seconds: u64) -> String {
     let (date, hour) = date_and_hour(seconds);
     format!("{table}/date={date}/hour={hour:02}")
 }
 
-/// What the name of a file of one minute says: the run, the minute, and up to where it tells the trace.
+/// The parts of the name of a minute's file: the run, the minute, and the offset of the trace.
 pub fn minute_file(name: &str) -> Option<(&str, u64, u64)> {
     let (_, file) = name.rsplit_once('/')?;
     let mut parts = file.strip_suffix(".parquet")?.rsplitn(3, '.');
@@ -88,17 +88,17 @@ pub fn minute_file(name: &str) -> Option<(&str, u64, u64)> {
     Some((run, minute.parse().ok()?, end.parse().ok()?))
 }
 
-/// A name that is a part of a path everywhere, and of nothing else.
+/// A name that is safe as part of a path.
 fn plain(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let text: String = name.chars().take(100).map(safe).collect();
     if text.is_empty() { "_".to_owned() } else { text }
 }
 
-/// The day of a second since 1970, in UTC, as `2026-11-18`, and its hour.
+/// The date of a second since 1970, in UTC, as `2026-11-18`, and its hour.
 pub fn date_and_hour(seconds: u64) -> (String, u64) {
     let (days, hour) = (seconds / 86_400, seconds / 3600 % 24);
-    // Days of a calendar whose years begin in March, so that the leap day is the last.
+    // Years begin in March, so that the leap day is the last one.
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_those_of_the_calendar() {
+    fn dates_are_those_of_the_calendar() {
         for (seconds, expected) in [
             (0, ("1970-01-01", 0)),
             (951_782_400, ("2000-02-29", 0)),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_what_was_told() {
+    fn file_name_has_run_minute_and_offset() {
         let run = Run { host: "web/../1".to_owned(), pid: 7, start: 99 };
         let name = run.samples(29_000_000, 1234);
         assert_eq!(run.told(&name), Some((29_000_000, 1234)));

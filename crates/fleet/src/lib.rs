@@ -1,5 +1,5 @@
-//! Profiles of many machines: what a trace says minute by minute ([`Profiler`]), as rows of the fleet's tables, in a store that every
-//! engine reads ([`Folder`], [`Run`]). [`Shipper`] brings one into the other while the trace grows.
+//! Profiles of many machines. [`Profiler`] cuts a trace into profiles of a minute, which become rows of the fleet's tables in a
+//! store that every engine reads ([`Folder`], [`Run`]). [`Shipper`] does this while the trace grows.
 
 mod heap_summary;
 mod layout;
@@ -15,7 +15,7 @@ mod stack_ids;
 mod store;
 mod tables;
 
-pub use heap_summary::{HeapSummary, MOST_ROWS};
+pub use heap_summary::HeapSummary;
 pub use layout::Run;
 pub use meter::{Meter, PauseCounts, RuntimeCounts};
 pub use origin::Origin;

@@ -1,19 +1,19 @@
-//! What the runtime of a recorded program counts, read from outside while it runs on this machine. Memory of the program is only
-//! read; nothing is stopped, and nothing is written.
+//! The runtime's counters of a recorded program, read from outside while it runs on this machine. The program's memory is only
+//! read; nothing is stopped or written.
 
 use std::time::{Duration, Instant};
 
 use bactrian_capture::live::{Numbers, Watch};
 use bactrian_live::Histogram;
 
-/// Bytes of a word.
+/// The size of a word in bytes.
 const WORD: u64 = 8;
-/// Counters are read so often at least, so that little is missing of a program that ends.
+/// The counters are read at least this often, so that little is missed when a program ends.
 const READ_EVERY: Duration = Duration::from_secs(10);
-/// A program that is younger than this is counted from its start.
+/// A program younger than this is counted from its start.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// What was counted in some time; none where it is not known.
+/// What was counted in a period; None where it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RuntimeCounts {
     /// Bytes of the major heap at the end.
@@ -22,7 +22,7 @@ pub struct RuntimeCounts {
     pub live: Option<u64>,
     /// Bytes of the process in physical memory.
     pub rss: Option<u64>,
-    /// The time that the following count.
+    /// The length of the period that the following fields count.
     pub time: Option<Duration>,
     /// Minor collections.
     pub minor_collections: Option<u64>,
@@ -41,22 +41,22 @@ pub struct RuntimeCounts {
 /// Pauses of a program for its collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseCounts {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// How long all of them were.
+    /// Their sum.
     pub sum: Duration,
-    /// Their median; none if there was no pause.
+    /// Their median; None without pauses.
     pub median: Option<Duration>,
-    /// The longest; none if there was no pause.
+    /// The longest; None without pauses.
     pub longest: Option<Duration>,
 }
 
 /// Reads the counters of one run.
 pub struct Meter {
     watch: Watch,
-    /// When the counts of the next row begin.
+    /// The beginning of the next row's period.
     before: Option<Reading>,
-    /// What was read last, if that was after the last row.
+    /// The last values read, if they were read after the last row.
     last: Option<Reading>,
     is_running: bool,
 }
@@ -68,14 +68,14 @@ struct Reading {
 }
 
 impl Meter {
-    /// Of a process whose trace begins at `start`, in microseconds since 1970. None if it does not run on this machine.
+    /// The meter of a process whose trace begins at `start`, in microseconds since 1970. None if it does not run on this machine.
     pub fn of(pid: u64, start: u64) -> Option<Meter> {
         let watch = Watch::counting(u32::try_from(pid).ok()?, start).ok()?;
         Some(Meter { watch, before: None, last: None, is_running: true })
     }
 
-    /// To be called every few seconds: reads what the program counts now, if it is time. Rings of events are read each time, since they
-    /// are overwritten.
+    /// To be called every few seconds: reads the counters if they are due. Rings of events are read each time, because they are
+    /// overwritten.
     pub fn look(&mut self) {
         let has_rings = |last: &Reading| last.numbers.pauses.is_ok();
         let is_due = |last: &Reading| has_rings(last) || last.at.elapsed() >= READ_EVERY;
@@ -86,7 +86,7 @@ impl Meter {
 
     fn read(&mut self) {
         let numbers = self.watch.poll().clone();
-        // What was known last is known already.
+        // The last known values are kept.
         self.is_running = numbers.ended.is_none();
         if !self.is_running {
             return;
@@ -98,12 +98,12 @@ impl Meter {
         self.last = Some(reading);
     }
 
-    /// Whether the program was running when it was looked at last.
+    /// Whether the program was running when it was last looked at.
     pub fn is_running(&self) -> bool {
         self.is_running
     }
 
-    /// What was counted since this was last asked.
+    /// What was counted since the last call.
     pub fn take(&mut self) -> RuntimeCounts {
         self.read();
         let (Some(before), Some(last)) = (&self.before, self.last.take()) else {
@@ -116,7 +116,7 @@ impl Meter {
 }
 
 impl Reading {
-    /// The moment from which on this counts: the start of a young program, for which everything is counted, or this one.
+    /// The moment from which on it counts: the start of a young program, of which everything is counted, or now.
     fn start(&self) -> Reading {
         let age = Duration::from_nanos(self.numbers.age);
         let mut numbers = self.numbers.clone();

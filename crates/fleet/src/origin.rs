@@ -1,4 +1,4 @@
-//! Whose profiles they are: what is said of them by options, by the environment, and by the trace.
+//! The labels of profiles, from options, from the environment, and from the trace.
 
 use std::path::Path;
 
@@ -8,25 +8,25 @@ use bactrian_trace::Input;
 use crate::redact::Redact;
 use crate::stack_ids::{FIRST, mix};
 
-/// Whose profiles they are.
+/// The labels of profiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The service; empty: the name of the program.
+    /// The service; if empty, the name of the program.
     pub service: String,
-    /// Its version, if that was said.
+    /// Its version, if given.
     pub version: Option<String>,
-    /// The machine; empty: as the trace says.
+    /// The host; if empty, that of the trace.
     pub host: String,
-    /// Whatever else was said, by name.
+    /// All other labels, by name.
     pub labels: Vec<(String, String)>,
-    /// Which build it is; empty: that of the executable, as long as it is there.
+    /// The build; if empty, that of the executable, while it exists.
     pub build_id: String,
-    /// What is not told of it.
+    /// What is left out.
     pub redact: Redact,
 }
 
 impl Origin {
-    /// Takes from the program what was not said.
+    /// Adds what the program says and no option did.
     pub fn complete(&mut self, program: &Path) {
         if self.service.is_empty() {
             let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -37,16 +37,16 @@ impl Origin {
         }
     }
 
-    /// All labels in one text: `zone=a,team=b`.
+    /// All other labels in one text: `zone=a,team=b`.
     pub fn labels(&self) -> String {
         let all = self.labels.iter().map(|(name, value)| format!("{name}={value}"));
         all.collect::<Vec<_>>().join(",")
     }
 }
 
-/// What the linker called it; otherwise its name and size, which are the same on all machines.
+/// The linker's build id; otherwise name and size, which are the same on all machines.
 fn build_id(path: &Path) -> Option<String> {
-    // Mapped, not read: programs are large, and their notes at the beginning.
+    // Mapped, not read: programs are large, and their notes are at the beginning.
     let bytes = Input::open(path).ok()?;
     if let Some(identity) = Identity::read(&bytes) {
         return Some(identity.build_id.iter().map(|byte| format!("{byte:02x}")).collect());

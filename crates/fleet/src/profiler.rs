@@ -1,7 +1,7 @@
-//! What a trace says of a minute: which stacks allocated, what was promoted, and what is alive at its end.
+//! Cuts a trace into minutes: which stacks allocated, what was promoted, and what is live at the end.
 //!
-//! A minute is cut where a packet ends, so that a place in the trace says exactly what was told: whoever begins anew reads up to
-//! there ([`Profiler::skip_to`]), and goes on as if nothing had happened.
+//! A minute ends where a packet ends, so that an offset in the trace says exactly what was read. A new process skips up to there
+//! ([`Profiler::skip_to`]) and continues as if nothing had happened.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use bactrian_trace::{Event, Follower, Micros, ObjectId, TraceInfo};
 use crate::meter::RuntimeCounts;
 use crate::stack_ids::StackIds;
 
-/// How long a profile is.
+/// The length of a profile.
 pub const MINUTE: Duration = Duration::from_secs(60);
-/// Ends of blocks whose beginning was not read yet: of more than so many it is not remembered.
+/// The most ends of blocks that are remembered before the beginnings of these blocks were read.
 const MOST_EARLY: usize = 1 << 20;
 
-/// What is counted of a stack. All but blocks are samples: words that were sampled.
+/// The counts of a stack. All but blocks are samples, which are sampled words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Allocations that were sampled in this minute.
     pub blocks: u64,
     /// Their samples.
     pub samples: u64,
-    /// Samples of what went to the major heap.
+    /// Samples of what was promoted to the major heap.
     pub promoted: u64,
-    /// Sampled blocks that are alive at its end.
+    /// Sampled blocks that are live at its end.
     pub live_blocks: u64,
     /// Their samples.
     pub live: u64,
@@ -38,16 +38,16 @@ pub struct Counts {
 pub struct FrameText {
     /// The function.
     pub function: String,
-    /// Its file; empty if it is not known.
+    /// Its file; empty if unknown.
     pub file: String,
-    /// The line; 0 if it is not known.
+    /// The line; 0 if unknown.
     pub line: u32,
 }
 
-/// A stack that was not told before.
+/// A stack that no earlier profile has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewStack {
-    /// Its name wherever the same program runs.
+    /// Its id, the same wherever this program runs.
     pub id: i64,
     /// Its frames, the innermost first.
     pub frames: Vec<Arc<FrameText>>,
@@ -56,15 +56,15 @@ pub struct NewStack {
 /// A minute of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Which minute since 1970.
+    /// The number of minutes since 1970.
     pub minute: u64,
-    /// Up to where the trace is told then.
+    /// The offset in the trace up to which it counts.
     pub end: u64,
-    /// By stack.
+    /// Counts by stack.
     pub counts: BTreeMap<i64, Counts>,
-    /// Stacks that no profile before has.
+    /// Stacks that no earlier profile has.
     pub new_stacks: Vec<NewStack>,
-    /// What its runtime counted, as far as somebody could read that.
+    /// The runtime's counters, where they could be read.
     pub runtime: RuntimeCounts,
 }
 
@@ -81,18 +81,18 @@ pub struct Profiler {
     numbers: StackNumbers,
     ids: StackIds,
     counts: HashMap<u32, Counts>,
-    /// Stacks that are known to whoever reads profiles.
+    /// Stacks that earlier profiles have.
     told: HashSet<u32>,
     alive: HashMap<ObjectId, Alive>,
     early: HashSet<ObjectId>,
-    /// Bytes that were given.
+    /// The number of bytes read.
     given: u64,
-    /// The time of the last event, since the trace's start.
+    /// The time of the last event since the trace's start.
     last: Micros,
 }
 
 impl Profiler {
-    /// Takes the bytes that come next.
+    /// Reads the next bytes.
     ///
     /// # Errors
     /// If it is no trace.
@@ -136,7 +136,7 @@ impl Profiler {
         self.follower.info()
     }
 
-    /// Up to where the trace is read: the end of a packet.
+    /// The offset up to which the trace is read: the end of a packet.
     pub fn end(&self) -> u64 {
         self.given - self.follower.pending() as u64
     }
@@ -152,7 +152,7 @@ impl Profiler {
         self.counts.values().all(|counts| *counts == Counts::default())
     }
 
-    /// All since the last one, as the profile of a minute.
+    /// Everything since the last profile, as the profile of a minute.
     pub fn cut(&mut self, minute: u64) -> Profile {
         let frames = self.follower.frames();
         let mut profile = Profile {
@@ -180,9 +180,9 @@ impl Profiler {
         }
         profile.new_stacks.sort_by_key(|stack| stack.id);
         profile.new_stacks.dedup_by_key(|stack| stack.id);
-        // Stacks with the same callers side by side: their text is compressed to a fraction.
+        // Stacks with the same callers side by side, so that their text compresses well.
         profile.new_stacks.sort_by(|a, b| a.frames.iter().rev().cmp(b.frames.iter().rev()));
-        // What is alive is alive in the next minute, too.
+        // What is live stays live in the next minute.
         self.counts.retain(|_, counts| counts.live_blocks > 0);
         for counts in self.counts.values_mut() {
             (counts.blocks, counts.samples, counts.promoted) = (0, 0, 0);

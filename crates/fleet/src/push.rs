@@ -1,8 +1,8 @@
 //! Pushes profiles to servers: as pprof to those that understand Pyroscope's `/ingest`, and as OpenTelemetry profiles.
 //!
-//! A store has everything, and a server gets what it can: requests wait in a bounded queue of a thread of its own, each is tried a
-//! few times, and what fails then, or finds the queue full, is counted and dropped. So a server that is slow or away never holds
-//! up the store.
+//! The store has everything; a server gets what it can. Requests wait in a bounded queue of a separate thread, and each is tried
+//! a few times. What fails then, or finds the queue full, is counted and dropped. So a slow or absent server never holds up the
+//! store.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,9 +19,9 @@ use crate::origin::Origin;
 use crate::profiler::{Counts, FrameText, MINUTE, Profile};
 use crate::stack_ids::{FIRST, mix};
 
-/// Requests that wait.
+/// The most requests that wait.
 const MOST_WAITING: usize = 64;
-/// The pauses before a request is tried again; after the last one it is given up.
+/// The pauses between attempts; after the last one the request is dropped.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
 /// Sends requests.
@@ -29,16 +29,16 @@ pub trait HttpClient: Send {
     /// Posts a body.
     ///
     /// # Errors
-    /// If nobody answers in time, or with anything but success.
+    /// If there is no answer in time, or none that means success.
     fn post(&self, url: &str, content_type: &str, body: &[u8]) -> io::Result<()>;
 }
 
 /// A server of profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushServer {
-    /// One that understands Pyroscope's `POST /ingest`: its address.
+    /// The address of a server that understands Pyroscope's `POST /ingest`.
     Pyroscope(String),
-    /// One that understands OpenTelemetry profiles: its address.
+    /// The address of a server that understands OpenTelemetry profiles.
     Otlp(String),
 }
 
@@ -49,16 +49,16 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// How pushing goes.
+/// The state of pushing.
 #[derive(Debug, Default)]
 struct Standing {
     pushed: AtomicU64,
     dropped: AtomicU64,
-    /// Why the last request failed; none if it did not.
+    /// Why the last request failed; None if it did not.
     trouble: Mutex<Option<String>>,
 }
 
-/// Pushes profiles of all runs.
+/// Pushes the profiles of all runs.
 pub struct Pusher {
     servers: Vec<PushServer>,
     queue: Option<SyncSender<Request>>,
@@ -67,7 +67,7 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// To some servers.
+    /// Pushes to these servers.
     pub fn new(servers: Vec<PushServer>, client: Box<dyn HttpClient>) -> Pusher {
         let (queue, requests) = sync_channel(MOST_WAITING);
         let standing = Arc::new(Standing::default());
@@ -76,7 +76,7 @@ impl Pusher {
         Pusher { servers, queue: Some(queue), standing, thread: Some(thread) }
     }
 
-    /// Requests that were answered with success, and those that were given up.
+    /// The number of successful requests, and of dropped ones.
     pub fn counts(&self) -> (u64, u64) {
         let Standing { pushed, dropped, .. } = &*self.standing;
         (pushed.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
@@ -91,7 +91,7 @@ impl Pusher {
     pub fn finish(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and nothing is left to do if it did.
+            // It does not panic, and if it did, nothing would be left to do.
             let _ = thread.join();
         }
     }
@@ -124,7 +124,7 @@ impl Pusher {
 
 impl Drop for Pusher {
     fn drop(&mut self) {
-        // Requests that still wait are given up; `finish` waits for them.
+        // Requests that still wait are dropped; `finish` waits for them.
         self.queue = None;
     }
 }
@@ -146,12 +146,12 @@ fn push_all(requests: &Receiver<Request>, client: &dyn HttpClient, standing: &St
     }
 }
 
-/// The frames of stacks, as far as they may be sent.
+/// The frames of stacks, redacted.
 #[derive(Default)]
 pub(crate) struct KnownStacks(HashMap<i64, Vec<Arc<FrameText>>>);
 
 impl KnownStacks {
-    /// Notes the stacks that are new in a profile.
+    /// Adds the new stacks of a profile.
     pub fn learn(&mut self, profile: &Profile, origin: &Origin) {
         for stack in &profile.new_stacks {
             let frames = stack.frames.iter().map(|frame| Arc::new(origin.redact.frame(frame)));
@@ -224,7 +224,7 @@ fn requests(
     }
 }
 
-/// An id that no other minute of any run has.
+/// A unique id for a minute of a run.
 fn profile_id(profile: &Profile, run: &Run) -> [u8; 15] {
     let hash =
         mix(mix(mix(FIRST, run.host.as_bytes()), &run.pid.to_le_bytes()), &run.start.to_le_bytes());
@@ -234,7 +234,7 @@ fn profile_id(profile: &Profile, run: &Run) -> [u8; 15] {
     id
 }
 
-/// `shop{host=web-1,zone=a}`. What would end a value is written as `_`.
+/// `shop{host=web-1,zone=a}`. Characters that would end a value are written as `_`.
 fn pyroscope_name(run: &Run, origin: &Origin) -> String {
     let plain = |text: &str| {
         let is_plain = |c: char| !",={}\"".contains(c) && !c.is_control();
@@ -254,7 +254,7 @@ fn pyroscope_name(run: &Run, origin: &Origin) -> String {
     format!("{}{{{}}}", plain(&origin.service), labels.join(","))
 }
 
-/// For a parameter of a URL.
+/// Encodes a parameter of a URL.
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_labels_may_be_anything() {
+    fn special_characters_in_labels_are_escaped() {
         let run = Run { host: "web,1}".to_owned(), pid: 7, start: 1 };
         let origin = Origin {
             service: "shop=a".to_owned(),

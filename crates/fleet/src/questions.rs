@@ -1,74 +1,95 @@
-//! What a fleet is asked, in SQL that every engine understands.
+//! The questions about a fleet, in SQL that every engine understands.
 //!
-//! A fleet has many rows and few sites: [`STEPS`] read the store once and make small tables of it, which [`QUESTIONS`] are asked.
-//! The names of parameters ([`Window`]) are replaced in the text.
+//! A fleet has many rows and few sites: [`STEPS`] read the store once and make small tables, which [`QUESTIONS`] query. Parameters
+//! ([`Window`]) are replaced in the text.
 
-/// A table that is made from those before it.
+/// A table that is derived from the store and from earlier steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// What it is called.
+    /// The name of the table.
     pub name: &'static str,
-    /// Its rows.
+    /// The query for its rows.
     pub sql: &'static str,
 }
 
 /// A question.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
-    /// What it is called.
+    /// Its name in JSON.
     pub name: &'static str,
-    /// And on the command line.
+    /// Its name on the command line.
     pub option: &'static str,
-    /// What the answer is.
+    /// A description of the answer.
     pub about: &'static str,
-    /// The question.
+    /// The query.
     pub sql: &'static str,
 }
 
-/// Which profiles are looked at.
+/// The profiles that a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// From this second since 1970 on.
+    /// The beginning, in seconds since 1970.
     pub begin: u64,
-    /// Up to this one.
+    /// The end, which is not part of it.
     pub end: u64,
-    /// Of this service only.
+    /// The seconds that one row stands for: a minute, an hour or a day.
+    pub step: u64,
+    /// Only this service.
     pub service: Option<String>,
-    /// Of this machine only.
+    /// Only this host.
     pub host: Option<String>,
 }
 
-/// Snapshots of heaps are rare: those of so many seconds are looked at.
+/// Snapshots of heaps are rare, so questions about them look back this many seconds.
 pub const SNAPSHOTS_SPAN: u64 = 30 * 86_400;
 
 impl Window {
-    /// A question about what it shows. What is early is in its first quarter, what is late in the last: whatever grows is more then.
+    /// The length of its early and of its late part: a quarter, but at least one step, since the late part says what is held at
+    /// the end.
+    fn part(&self) -> u64 {
+        ((self.end - self.begin) / 4).max(self.step)
+    }
+
+    /// The seconds between the middles of its early and its late part, over which growth is measured.
+    pub fn growth_seconds(&self) -> f64 {
+        let (part, step) = (self.part() as f64, self.step as f64);
+        // Rows are at multiples of the step from the beginning.
+        let steps = (part / step).ceil() + (part / step).floor();
+        (self.end - self.begin) as f64 - step * steps / 2.0
+    }
+
+    /// Inserts its parameters into a question.
     pub fn of(&self, sql: &str) -> String {
-        let quarter = (self.end - self.begin) / 4;
+        let part = self.part();
         let is = |column: &str, name: &Option<String>| match name {
             Some(name) => format!("{column} = '{}'", name.replace('\'', "''")),
             None => "1 = 1".to_owned(),
         };
         let wanted = format!("{} and {}", is("service", &self.service), is("host", &self.host));
         let snapshots = self.end.saturating_sub(SNAPSHOTS_SPAN);
-        sql.replace(":early", &(self.begin + quarter).to_string())
-            .replace(":late", &(self.end - quarter).to_string())
+        sql.replace(":early", &(self.begin + part).to_string())
+            .replace(":late", &(self.end - part).to_string())
             .replace(":begin", &self.begin.to_string())
             .replace(":end", &self.end.to_string())
             .replace(":snapshots", &snapshots.to_string())
-            // Last, because names may be anything.
+            // Last, because names may contain any of the others.
             .replace(":wanted", &wanted)
     }
 }
 
-/// The window of everything that there is.
+/// The times of all profiles.
 pub const EXTENT: &str = "select min(time) as first, max(time) as last from samples";
 
 /// The same of a store that has only summaries of heaps.
 pub const EXTENT_OF_HEAPS: &str = "select min(time) as first, max(time) as last from heaps";
 
-/// What is made once. Bytes are estimates, what was sampled divided by the rate; the variance of such an estimate is itself times
-/// `noise`, the bytes that a sample stands for.
+/// The number of services, hosts, builds and profiles.
+pub const TOTALS: &str =
+    "select count(distinct service) as services, count(distinct host) as hosts,
+  count(distinct build_id) as builds, sum(minutes) as profiles from runs";
+
+/// The tables that all questions share, in order. Bytes are estimates: samples divided by the rate. The variance of such an
+/// estimate is the estimate times `noise`, the bytes that one sample stands for.
 pub const STEPS: [Step; 7] = [
     Step {
         name: "stack_sites",
@@ -124,8 +145,7 @@ from runtime where time >= :begin and time < :end and :wanted
 group by service, build_id, host, pid, start",
     },
     Step {
-        // A run in which a function was not sampled counts as nothing, and no variance is believed to be smaller than sampling
-        // makes it.
+        // A run in which a function was not sampled counts as zero. The variance between runs is at least that of sampling.
         name: "function_builds",
         sql: "select service, build_id, place, leaf, allocated / runs as allocated, live / runs as live,
   greatest(case when runs > 1 then (allocated_squares - allocated * allocated / runs) / (runs - 1) else 0 end,
@@ -147,12 +167,12 @@ join (select service, build_id, count(*) as runs, row_number() over (partition b
     },
 ];
 
-/// What is asked of one machine: the programs that run there, and what they hold.
+/// The questions about one host: its programs, and what they hold.
 pub const OF_HOST: [Question; 2] = [
     Question {
         name: "host_runs",
         option: "host-runs",
-        about: "the programs of a machine, with their traces there",
+        about: "the programs of a host, with the paths of their traces there",
         sql: "select service, pid, start, build_id, version, ocaml, minutes, allocated_per_minute, runs.late_live as held, late_heap as heap,
   late_rss as rss, trace
 from runs left join memory_runs using (service, build_id, host, pid, start)
@@ -161,7 +181,7 @@ order by start desc, service, pid",
     Question {
         name: "host_sites",
         option: "host-sites",
-        about: "where that was allocated which they hold at the end",
+        about: "allocation sites of what they hold at the end",
         sql: "select service, pid, leaf, file, line, sum(late / late_minutes) as live, sqrt(sum(late / late_minutes * noise)) as error
 from site_runs join runs using (service, build_id, host, pid, start) join sites using (site)
 where late_minutes > 0 and late > 0
@@ -169,12 +189,13 @@ group by service, pid, site, leaf, file, line order by round(live) desc, service
     },
 ];
 
-/// The questions. Answers are ordered by what matters most, in whole bytes: engines add in another order.
+/// The questions about a fleet. Answers are ordered by size in whole bytes, since engines add floating-point numbers in different
+/// orders.
 pub const QUESTIONS: [Question; 16] = [
     Question {
         name: "services",
         option: "services",
-        about: "each service: its machines, and what they allocate and hold",
+        about: "each service: its hosts, and what they allocate and hold",
         sql: "select service, count(distinct host) as hosts, count(distinct build_id) as builds, count(*) as runs,
   sum(minutes) as profiles, sum(allocated_per_minute) as allocated_per_minute, sum(late_live) as live
 from runs group by service order by round(live) desc, service",
@@ -182,7 +203,7 @@ from runs group by service order by round(live) desc, service",
     Question {
         name: "builds",
         option: "builds",
-        about: "each build: since when it runs, on how many machines, and what one of them allocates and holds",
+        about: "each build: since when it runs, on how many hosts, and what it allocates and holds per run",
         sql: "select service, build_id, min(version) as version, min(ocaml) as ocaml, count(distinct host) as hosts,
   min(start) as since, avg(allocated_per_minute) as allocated_per_minute, avg(late_live) as live
 from runs group by service, build_id order by service, since, build_id",
@@ -190,7 +211,7 @@ from runs group by service, build_id order by service, since, build_id",
     Question {
         name: "hosts",
         option: "hosts",
-        about: "each machine: what it allocates and holds",
+        about: "each host: what it allocates and holds",
         sql: "select service, host, build_id, count(*) as runs, sum(minutes) as profiles,
   sum(allocated_per_minute) as allocated_per_minute, sum(late_live) as live
 from runs group by service, host, build_id order by round(live) desc, service, host, build_id limit 1000",
@@ -198,7 +219,7 @@ from runs group by service, host, build_id order by round(live) desc, service, h
     Question {
         name: "over_time",
         option: "over-time",
-        about: "each minute of each service",
+        about: "each service over time",
         sql: "select service, time, count(distinct host) as hosts, sum(allocated) as allocated, sum(promoted) as promoted,
   sum(live) as live
 from profiles group by service, time order by service, time",
@@ -234,7 +255,7 @@ where promoted > 0
 group by service, site, leaf, file, line order by round(per_minute) desc, service, site limit 50",
     },
     Question {
-        // What only fills up grows at first: it is asked to have grown as much in the second half as an eighth of all.
+        // A cache that fills up grows only at first: a quarter of the growth must be between the middle and the late part.
         name: "growing_sites",
         option: "growing-sites",
         about: "sites whose live size keeps growing, in programs that ran all the time",
@@ -254,7 +275,7 @@ order by round(growth) desc, service, leaf, line limit 20",
     Question {
         name: "growing_hosts",
         option: "growing-hosts",
-        about: "machines whose live size keeps growing",
+        about: "hosts whose live size keeps growing",
         sql: "select service, host, build_id, sum(early_live) as early, sum(late_live) as late, sum(late_live - early_live) as growth
 from runs where early_minutes > 0 and late_minutes > 0
 group by service, host, build_id having sum(late_live - early_live) > 0.5
@@ -263,7 +284,7 @@ order by round(growth) desc, service, host limit 50",
     Question {
         name: "builds_allocate",
         option: "builds-allocate",
-        about: "what a build allocates per machine and minute, compared with the build before",
+        about: "what a build allocates per run and minute, compared with the build before",
         sql: "select later.service, earlier.build_id as build_before, later.build_id as build, later.leaf, earlier.allocated as before,
   later.allocated as now, later.allocated - earlier.allocated as difference,
   (later.allocated - earlier.allocated) / sqrt(earlier.allocated_error + later.allocated_error) as significance
@@ -276,7 +297,7 @@ order by round(abs(later.allocated - earlier.allocated)) desc, later.service, la
     Question {
         name: "builds_hold",
         option: "builds-hold",
-        about: "what a build holds per machine, compared with the build before",
+        about: "what a build holds per run, compared with the build before",
         sql: "select later.service, earlier.build_id as build_before, later.build_id as build, later.leaf, earlier.live as before,
   later.live as now, later.live - earlier.live as difference,
   (later.live - earlier.live) / sqrt(earlier.live_error + later.live_error) as significance
@@ -287,10 +308,10 @@ where abs(later.live - earlier.live) > 4.5 * sqrt(earlier.live_error + later.liv
 order by round(abs(later.live - earlier.live)) desc, later.service, later.leaf limit 20",
     },
     Question {
-        // Beside all others, so that the one that is odd does not make the rest look so.
+        // Each host is compared with all others, so that an outlier does not enter its own reference.
         name: "odd_hosts",
         option: "odd-hosts",
-        about: "machines that hold more or less than the others of their service",
+        about: "hosts that hold more or less than the others of their service",
         sql: "select service, host, live, others, deviation, (live - others) / deviation as significance
 from (select service, host, live, (total - live) / (hosts - 1) as others,
     greatest(sqrt(greatest((squares - live * live) / (hosts - 1)
@@ -305,7 +326,7 @@ order by round(abs(live - others)) desc, service, host limit 20",
     Question {
         name: "odd_sites",
         option: "odd-sites",
-        about: "sites of which a machine holds many times more than the others of its service",
+        about: "sites of which a host holds many times more than the others of its service",
         sql: "select service, host, leaf, file, line, live, others, (live - others) / sqrt((live + others) * noise) as significance
 from (select service, host, site, live, noise, (total - live) / (hosts - 1) as others
   from (select service, host, site, live, noise, sum(live) over (partition by service, site) as total
@@ -318,10 +339,10 @@ where live > 3 * others and live - others > 6 * sqrt((live + others) * noise)
 order by round(live - others) desc, service, host, leaf, line limit 20",
     },
     Question {
-        // What is free in the heap, or is no heap of OCaml, grows; and not only in the beginning.
+        // Free memory of the heap, or memory outside of it, grows, and not only at the beginning.
         name: "growing_memory",
         option: "growing-memory",
-        about: "machines whose memory grows while what the heaps hold does not",
+        about: "hosts whose memory grows while what their heaps hold does not",
         sql: "select service, host, build_id, sum(early_rss) as early, sum(middle_rss) as middle, sum(late_rss) as late,
   sum(late_rss - early_rss) as growth, sum(late_live - early_live) as growth_of_live
 from memory_runs where early_rss is not null and middle_rss is not null and late_rss is not null
@@ -334,7 +355,7 @@ order by round(sum(late_rss - early_rss)) desc, service, host limit 20",
     Question {
         name: "collectors",
         option: "collectors",
-        about: "each service: collections a minute of a program, the share of time in the collector, its memory and its heaps",
+        about: "each service: collections per minute of a program, the share of time in the collector, memory and heaps",
         sql: "select service, count(distinct host) as hosts, sum(minor_collections) / sum(seconds) * 60 as minor_per_minute,
   sum(major_collections) / sum(seconds) * 60 as major_per_minute, sum(promoted_words) / sum(seconds) * 480 as promoted_per_minute,
   sum(pause_seconds) / sum(paused_seconds) as share_in_collector, max(longest_pause) as longest_pause,
@@ -344,10 +365,43 @@ from memory_runs group by service order by service",
     Question {
         name: "held_classes",
         option: "held-classes",
-        about: "what all machines hold, by class: of the last snapshot of each program on each machine in thirty days",
+        about: "what all hosts hold by class, in the last snapshot of each service on each host within thirty days",
         sql: "select service, class, count(distinct host) as hosts, sum(blocks) as blocks, sum(bytes) as bytes, sum(retained) as retained
 from heaps join (select service, host, max(snapshot) as snapshot from heaps
     where time >= :snapshots and time < :end and :wanted group by service, host) as newest using (service, host, snapshot)
 group by service, class order by bytes desc, service, class limit 50",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of the early part, the begin of the late part, and the time between their middles, in steps.
+    #[test]
+    fn early_and_late_parts_have_at_least_one_step() {
+        for (steps, expected) in [
+            (1, (1, 0, 0.0)),
+            (2, (1, 1, 1.0)),
+            (3, (1, 2, 2.0)),
+            (4, (1, 3, 3.0)),
+            (5, (2, 4, 3.5)),
+            (16, (4, 12, 12.0)),
+        ] {
+            for step in [60, 3600, 86_400] {
+                let begin = 20_000 * 86_400;
+                let end = begin + steps * step;
+                let window = Window { begin, end, step, service: None, host: None };
+                let parts = window.of(":early :late");
+                let part = |at: usize| -> u64 {
+                    parts.split(' ').nth(at).and_then(|text| text.parse().ok()).expect("a number")
+                };
+                // Rows are at the beginnings of steps.
+                let steps_before = |time: u64| (time - begin).div_ceil(step);
+                let found = (steps_before(part(0)), steps_before(part(1)));
+                let between = window.growth_seconds() / step as f64;
+                assert_eq!((found.0, found.1, between), expected, "{steps} steps of {step} s");
+            }
+        }
+    }
+}

@@ -5,20 +5,20 @@ use std::path::Path;
 use crate::profiler::FrameText;
 use crate::stack_ids::{FIRST, mix};
 
-/// What is not told of frames. Their stacks have the same ids in any case: those are made from the names.
+/// What is left out of frames. Ids of stacks are always made from the full names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redact {
-    /// Everything is told.
+    /// Everything is sent.
     #[default]
     Nothing,
-    /// Folders of source files are not.
+    /// Folders of source files are left out.
     Folders,
-    /// Names of functions and files are not: a number stands for each, the same everywhere.
+    /// Names of functions and files are replaced by numbers, the same everywhere.
     Names,
 }
 
 impl Redact {
-    /// The path of a file as far as the policy shows it.
+    /// Redacts the path of a file.
     pub fn path(self, path: &Path) -> Option<String> {
         let told = match self {
             Redact::Nothing => Some(path.as_os_str()),
@@ -28,7 +28,7 @@ impl Redact {
         told.map(|told| told.to_string_lossy().into_owned())
     }
 
-    /// A name as far as the policy shows it: that of a root or class, which may contain the path of a source file.
+    /// Redacts the name of a root or class, which may contain the path of a source file.
     pub fn name(self, name: &str) -> String {
         match self {
             Redact::Nothing => name.to_owned(),
@@ -37,7 +37,7 @@ impl Redact {
         }
     }
 
-    /// A frame as far as the policy shows it.
+    /// Redacts a frame.
     pub fn frame(self, frame: &FrameText) -> FrameText {
         let FrameText { function, file, line } = frame;
         match self {
@@ -59,7 +59,7 @@ fn without_folders(text: &str) -> String {
     words.map(|word| word.rsplit_once('/').map_or(word, |(_, name)| name)).collect()
 }
 
-/// The number that stands for a name, if there is one.
+/// The number that stands for a name, if it is not empty.
 fn number(name: &str) -> String {
     match name {
         "" => String::new(),
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_redacted_is_not_there() {
+    fn redacted_names_and_folders_are_removed() {
         let frame = FrameText {
             function: "Secret.plan".to_owned(),
             file: "/src/secret/secret.ml".to_owned(),

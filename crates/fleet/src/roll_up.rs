@@ -1,8 +1,8 @@
-//! How a store is kept small: the minutes of an hour become one file, an hour one minute, a day one hour, and what is old goes.
+//! Keeps a store small: the minutes of an hour become one file, hours and days are summed up, and old files are removed.
 //!
-//! A file takes the place of others in four steps. It is written where nobody looks ([`PACKING`]), then a list of what it replaces
-//! beside it; those are removed, it gets its place, and the list goes. Whoever finds a list finishes what it says: so rows are
-//! missing for a moment, and after a crash until the next roll-up, but never there twice.
+//! Replacing files takes four steps. The new file is written aside ([`PACKING`]), then a list of the files that it replaces;
+//! those are removed; it is moved to its place; the list is removed. Whoever finds a list completes these steps. So rows are
+//! missing for a moment, or after a crash until the next roll-up, but they are never there twice.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,23 +10,23 @@ use std::io;
 use crate::layout::{date_and_hour, minute_file};
 use crate::store::Store;
 
-/// Where files wait for their place.
+/// The folder of files that wait for their place.
 const PACKING: &str = "packing";
-/// The name of a file that stands for many, in its folder.
+/// The name of a packed file in its folder.
 const PACKED: &str = "packed";
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
 
-/// Answers a query about some files of a store with a file of a table.
+/// Writes the answer to a query about some files of a store as a file.
 pub trait Packer {
-    /// The rows of these files, as the query has them: `files` in it are their rows.
+    /// Answers a query about these files. In the query, `files` is a table of all their rows.
     ///
     /// # Errors
     /// If one of them cannot be read.
     fn pack(&mut self, names: &[String], sql: &str) -> io::Result<Vec<u8>>;
 }
 
-/// What is kept for how long, in seconds.
+/// How long data is kept, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Minutes.
@@ -38,33 +38,33 @@ pub struct Retention {
 }
 
 impl Default for Retention {
-    /// A week, a quarter, two years.
+    /// A week, a quarter of a year, two years.
     fn default() -> Retention {
         Retention { minutes: 7 * DAY, hours: 92 * DAY, days: 731 * DAY }
     }
 }
 
-/// What became of a store.
+/// What a roll-up did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RolledUp {
-    /// Files that were replaced by others.
+    /// Files that were replaced by packed ones.
     pub packed: usize,
     /// Hours and days that were summed up.
     pub sums: usize,
-    /// Files that were too old.
+    /// Old files that were removed.
     pub removed: usize,
 }
 
-/// A table of minutes, with what it is summed up to. Each is a folder of the store.
+/// A table of minutes, and its sums. Each is a folder of the store.
 struct Series {
     minutes: &'static str,
     hours: &'static str,
     days: &'static str,
-    /// All rows in the order in which they are most alike.
+    /// All rows, in the order in which neighbours are most similar.
     sorted: &'static str,
-    /// Makes one row of those of so many seconds.
+    /// Sums up the rows of so many seconds.
     summed: fn(u64) -> String,
-    /// Whether the last file of a run has to stay, because it says up to where the trace is told.
+    /// Whether the last file of a run must stay, because its name says how much of the trace was shipped.
     keeps_last: bool,
 }
 
@@ -89,7 +89,7 @@ const RUNTIME: Series = Series {
 const SORTED_STACKS: &str = "select stack_id, min(build_id) as build_id, min(leaf) as leaf, min(file) as file, min(line) as line,
   min(frames) as frames from files group by stack_id order by frames";
 
-/// A longer time as one minute: what was allocated is added up, what is alive is what was alive in the end.
+/// Sums up a longer time: allocations are added, live memory is that at the end.
 fn summed_samples(seconds: u64) -> String {
     format!(
         "select min(time - time % {seconds}) as time, service, version, host, pid, start, build_id, ocaml, labels, stack_id, rate,
@@ -101,7 +101,7 @@ order by service, stack_id, host"
     )
 }
 
-/// The same of what the runtime counted: sizes are those of the last minute in which they are known. Medians cannot be added up.
+/// The same for the runtime's counters: sizes are those of the last minute in which they are known. Medians cannot be summed up.
 fn summed_runtime(seconds: u64) -> String {
     format!(
         "select min(time - time % {seconds}) as time, service, version, host, pid, start, build_id, ocaml, labels,
@@ -118,10 +118,11 @@ order by service, host, pid, start"
     )
 }
 
-/// Packs, sums up and removes, at a time in seconds since 1970. What is younger than two hours may still get company.
+/// Packs, sums up and removes, at a time in seconds since 1970. Hours younger than two hours are left alone, since late files may
+/// arrive.
 ///
 /// # Errors
-/// If the store cannot be read or written, or a file in it is damaged: what was done until then is done.
+/// If the store cannot be read or written, or a file in it is damaged. What was done before stays done.
 pub fn roll_up(
     store: &dyn Store,
     packer: &mut dyn Packer,
@@ -182,7 +183,7 @@ fn pack_hours(
         let lasts = names.iter().filter(|name| is_last(name)).count();
         let is_news = names.iter().any(|name| !is_packed(name) && !is_last(name));
         let hours = folder.replacen(series.minutes, series.hours, 1);
-        // What is last stays loose: how many there are says whether one has come.
+        // The last packed file stays open: the number of files tells whether another has arrived.
         let sum = format!("{hours}/sum.{lasts}.parquet");
         let sums = store.names(&hours)?;
         if is_news || sums != [sum.as_str()] {
@@ -200,7 +201,7 @@ fn pack_hours(
     Ok(())
 }
 
-/// Whether a file stands for many.
+/// Whether a file is a packed one.
 fn is_packed(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     let number = file.strip_prefix(PACKED).and_then(|rest| rest.strip_prefix('.'));
@@ -236,13 +237,13 @@ fn sum_days(
     Ok(sums)
 }
 
-/// The sum of the day of some hours.
+/// Sums up the day of some hours.
 fn day_of(series: &Series, hours: &str) -> String {
     let day = hours.split("/hour=").next().unwrap_or(hours);
     format!("{}/sum.parquet", day.replacen(series.hours, series.days, 1))
 }
 
-/// The folder of the minutes of an hour, and that of the hours of its day.
+/// The folder of an hour's minutes, and that of its day's hours.
 fn hour_folders(series: &Series, seconds: u64) -> (String, String) {
     let (date, hour) = date_and_hour(seconds);
     let Series { minutes, hours, .. } = series;
@@ -259,7 +260,7 @@ fn by_folder(names: &[String]) -> BTreeMap<&str, Vec<String>> {
     folders
 }
 
-/// Puts one file into the place of others.
+/// Replaces files by one.
 fn replace(
     store: &dyn Store,
     packer: &mut dyn Packer,
@@ -270,7 +271,7 @@ fn replace(
     let bytes = packer.pack(names, sql)?;
     let waiting = format!("{PACKING}/{}", folder.replace('/', "+"));
     store.put(&format!("{waiting}.parquet"), &bytes)?;
-    // Another name than those that it replaces: it may be one of them.
+    // Its name differs from those that it replaces, since it may be one of them.
     let mut place = 0;
     let to = loop {
         let to = format!("{folder}/{PACKED}.{place}.parquet");
@@ -285,7 +286,7 @@ fn replace(
     Ok(names.len())
 }
 
-/// Finishes what was begun.
+/// Completes a replacement.
 fn finish(store: &dyn Store) -> io::Result<()> {
     for list in store.names(PACKING)?.iter().filter(|name| name.ends_with(".list")) {
         let text = store.get(list)?;
@@ -293,7 +294,7 @@ fn finish(store: &dyn Store) -> io::Result<()> {
         let Some((to, replaced)) = text.split_once('\n') else { continue };
         let waiting = list.replace(".list", ".parquet");
         let is_waiting = store.names(PACKING)?.contains(&waiting);
-        // Otherwise it has its place already.
+        // Otherwise it is in its place already.
         if is_waiting {
             for name in replaced.lines() {
                 store.remove(name)?;

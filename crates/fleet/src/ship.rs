@@ -1,7 +1,7 @@
 //! Ships a trace, minute by minute, while it grows.
 //!
-//! The trace is the only memory: should this end at any moment, or the store be away, the next try reads the trace again up to
-//! where the store says that it was told, and goes on. So nothing is told twice, and nothing is lost that the trace has.
+//! The trace is the only memory. If this process is killed, or the store is away, the next attempt reads the trace again up to
+//! where the store says that it was shipped, and continues. So nothing is shipped twice, and nothing in the trace is lost.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,25 +22,25 @@ use crate::push::{KnownStacks, Pusher};
 use crate::store::Store;
 use crate::tables::Recorded;
 
-/// So much is read at once, less than a packet has: a minute is cut no finer than that.
+/// The number of bytes read at once, less than a packet: a minute is cut no finer than that.
 const PIECE: usize = 1 << 12;
-/// What the recorder notes of itself is at the beginning of the file.
+/// The recorder writes its facts about the run near the beginning of the file.
 const NOTE: usize = 16 << 10;
-/// What the agent has in hand is written after this time at most.
+/// The agent writes what it has buffered after this time at most.
 const DELAY: Duration = Duration::from_secs(2);
-/// Profiles that wait for a store that is away. What comes then waits in the trace.
+/// Profiles that wait for a store that is away. Later ones wait in the trace.
 const MOST_WAITING: usize = 16;
 
-/// For so many minutes without any event, the live memory of a program that cannot be seen to run is still shipped. One that was killed
-/// with its recorder is silent for ever.
+/// If a program cannot be seen running, its live memory is shipped for so many minutes after the last event. A program that was
+/// killed with its recorder stays silent for ever.
 const MOST_SILENT: u64 = 10;
 
-/// Why nothing more was shipped.
+/// Why shipping stopped.
 #[derive(Debug)]
 pub enum ShipError {
-    /// The trace cannot be read: another try would end in the same way, as long as the file is what it is.
+    /// The trace cannot be read. Another attempt would fail in the same way, unless the file changes.
     Trace(String),
-    /// The store cannot be read or written: it may be there again later.
+    /// The store cannot be read or written. It may be available later.
     Store(io::Error),
 }
 
@@ -60,16 +60,16 @@ fn unreadable(error: impl fmt::Display) -> ShipError {
     ShipError::Trace(error.to_string())
 }
 
-/// What became of a look at a trace.
+/// The result of looking at a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shipped {
-    /// Profiles that are in the store now.
+    /// Profiles that were put into the store.
     pub profiles: usize,
-    /// Whether the program has ended, and all of it is told.
+    /// Whether the program has ended and everything was shipped.
     pub is_all: bool,
 }
 
-/// A trace on its way.
+/// A trace that is being shipped.
 pub struct Shipper {
     path: PathBuf,
     file: File,
@@ -78,15 +78,15 @@ pub struct Shipper {
     store: Arc<dyn Store>,
     origin: Origin,
     run: Option<Run>,
-    /// Up to where it was told by whoever shipped it before: that is read, and not told again.
+    /// The offset up to which an earlier process shipped it: this part is read, but not shipped again.
     skip: u64,
-    /// Up to where it is told.
+    /// The offset up to which it is shipped.
     told: u64,
     /// The minute that is being counted.
     minute: Option<u64>,
-    /// The minute in which something new was last read.
+    /// The minute in which new data was last read.
     heard: u64,
-    /// Reads what the program counts, if it runs on this machine.
+    /// Reads the runtime's counters, if the program runs on this machine.
     meter: Option<Meter>,
     waiting: VecDeque<Profile>,
     /// The servers that profiles are pushed to, and the stacks of this run for them.
@@ -95,7 +95,7 @@ pub struct Shipper {
 }
 
 impl Shipper {
-    /// Of the trace at a path.
+    /// Opens the trace at a path.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -119,7 +119,7 @@ impl Shipper {
         })
     }
 
-    /// What is put into the store is pushed to servers, too.
+    /// Pushes everything that is put into the store to servers, too.
     #[must_use]
     pub fn pushing(self, pusher: Arc<Pusher>) -> Shipper {
         Shipper { push: Some((pusher, KnownStacks::default())), ..self }
@@ -130,16 +130,16 @@ impl Shipper {
         &self.path
     }
 
-    /// Reads what is new, and tells the store of minutes that are over.
+    /// Reads new data, and puts minutes that are over into the store.
     ///
     /// # Errors
-    /// If it is no trace, or the store is away: then the same is tried again next time.
+    /// If it is no trace, or the store is away. In the latter case the next call tries again.
     pub fn poll(&mut self, now: SystemTime) -> Result<Shipped, ShipError> {
         let mut shipped = Shipped { profiles: self.send()?, is_all: false };
         if let Some(meter) = &mut self.meter {
             meter.look();
         }
-        // Before the last piece is read: what is written until then is read.
+        // Checked before the last piece is read, so that everything written until then is read.
         let has_ended = self.has_ended()?;
         while self.waiting.len() < MOST_WAITING {
             let most = match self.skip.checked_sub(self.at) {
@@ -176,7 +176,7 @@ impl Shipper {
         Ok(shipped)
     }
 
-    /// Finds out which run the trace is of, and how much of it the store already has.
+    /// Finds out of which run the trace is, and how much of it the store already has.
     fn begin(&mut self) -> io::Result<()> {
         let (None, Some(info)) = (&self.run, self.profiler.info()) else { return Ok(()) };
         let host = match self.origin.host.is_empty() {
@@ -187,7 +187,7 @@ impl Shipper {
         self.origin.complete(Path::new(&*String::from_utf8_lossy(&info.executable)));
         if let Some((minute, end)) = run.last_in(&*self.store)? {
             if end < self.at {
-                // It is within the first piece: from the start, and in smaller steps.
+                // It is within the first piece: read again from the start, in smaller steps.
                 (self.profiler, self.at) = (Profiler::default(), 0);
             }
             (self.skip, self.told, self.minute) = (end, end, Some(minute + 1));
@@ -200,13 +200,13 @@ impl Shipper {
         Ok(())
     }
 
-    /// A minute is over when its time is, whether anything happens or not: what is alive is alive. The last one is over with the
-    /// program.
+    /// A minute is over when its time is, even without events, since live memory stays live. The last minute is over when the
+    /// program ends.
     fn pass_time(&mut self, time: SystemTime, has_ended: bool) {
         let now = minute_at(time);
         let Some(counted) = self.minute else { return };
         let is_news = self.profiler.end() > self.told;
-        // Unless it can be seen to run.
+        // Unless it can be seen running.
         let is_seen = self.meter.as_ref().is_some_and(Meter::is_running);
         let is_silent = !is_news && !is_seen && now > self.heard + MOST_SILENT;
         let is_over = if has_ended { is_news } else { now > counted && !is_silent };
@@ -220,21 +220,21 @@ impl Shipper {
         let mut profile = self.profiler.cut(minute);
         self.told = profile.end;
         self.learn(&profile);
-        // What is counted now is not of a minute that is long over.
+        // The counters are those of now, not of a minute long ago.
         if let Some(meter) = self.meter.as_mut().filter(|_| minute_at(now) <= minute + 1) {
             profile.runtime = meter.take();
         }
         self.waiting.push_back(profile);
     }
 
-    /// Keeps new stacks: what is pushed has whole stacks, not their ids.
+    /// Keeps new stacks, since pushed profiles have whole stacks instead of ids.
     fn learn(&mut self, profile: &Profile) {
         if let Some((_, stacks)) = &mut self.push {
             stacks.learn(profile, &self.origin);
         }
     }
 
-    /// Puts what waits into the store.
+    /// Puts waiting profiles into the store.
     fn send(&mut self) -> Result<usize, ShipError> {
         let (Some(run), Some(info)) = (&self.run, self.profiler.info()) else { return Ok(0) };
         let recorder = Recorder::parse(&info.context);
@@ -255,20 +255,20 @@ impl Shipper {
         Ok(sent)
     }
 
-    /// Whether the recorder says that the program has ended. A trace that has hardly begun does not say so.
+    /// Whether the recorder says that the program has ended. The beginning of a trace does not say it.
     fn has_ended(&self) -> Result<bool, ShipError> {
         let mut bytes = vec![0; NOTE];
         let count = self.file.read_at(&mut bytes, 0).map_err(unreadable)?;
         let mut beginning = Follower::new();
         beginning.push(&bytes[..count], |_, _| ()).map_err(unreadable)?;
         let Some(info) = beginning.info() else { return Ok(false) };
-        // What others recorded does not say so: it is what it is.
+        // Other writers do not say it: such a trace is taken as complete.
         let recorder = Recorder::parse(&info.context);
         Ok(recorder.is_none_or(|recorder| recorder.state != State::Running))
     }
 }
 
-/// The minute of which everything is written now.
+/// The minute up to which everything is written by now.
 fn minute_at(now: SystemTime) -> u64 {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     minute_of(since.saturating_sub(DELAY).as_micros() as u64)

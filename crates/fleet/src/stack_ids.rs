@@ -1,4 +1,4 @@
-//! What stacks are called wherever the same program runs: a number made from the names of their frames.
+//! Ids of stacks that are the same wherever a program runs: hashes of the names of their frames.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use bactrian_types::written;
 
 use crate::profiler::FrameText;
 
-/// Ids of stacks by their numbers in a trace. That of a stack is made from that of its caller, so that each frame is read once.
+/// Ids of stacks by their numbers in a trace. The id of a stack is made from that of its caller, so that each frame is read once.
 #[derive(Default)]
 pub struct StackIds {
     known: Vec<Option<u64>>,
-    /// What frames stand for: many stacks have the same.
+    /// The texts of frames, which many stacks share.
     texts: HashMap<FrameId, Arc<[Arc<FrameText>]>>,
 }
 
-/// FNV-1a, whose numbers are the same in every version and on every machine.
+/// FNV-1a, which is the same in every version and on every machine.
 pub fn mix(mut hash: u64, bytes: &[u8]) -> u64 {
     for byte in bytes {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -30,7 +30,7 @@ pub const FIRST: u64 = 0xcbf2_9ce4_8422_2325;
 
 impl StackIds {
     pub fn of(&mut self, stack: u32, numbers: &StackNumbers, frames: &Frames) -> i64 {
-        // From the stack outwards to one that is known, and back.
+        // From the stack outwards to a known one, and back.
         let mut way = Vec::new();
         let (mut at, mut hash) = (stack, FIRST);
         while let Some((outer, frame)) = numbers.innermost(at) {
@@ -73,7 +73,7 @@ impl StackIds {
         all
     }
 
-    /// What a frame stands for, the outermost of what was inlined first.
+    /// The texts of a frame, the outermost inlined function first.
     fn texts(&mut self, frame: FrameId, frames: &Frames) -> Arc<[Arc<FrameText>]> {
         if let Some(known) = self.texts.get(&frame) {
             return Arc::clone(known);
@@ -90,7 +90,7 @@ fn read(frame: FrameId, frames: &Frames) -> Vec<FrameText> {
     let names = frames.names();
     let locations = frames.locations(frame);
     if locations.is_empty() {
-        // Where code is depends on the run.
+        // Addresses of code differ between runs.
         return vec![FrameText { function: "[unknown]".to_owned(), file: String::new(), line: 0 }];
     }
     let text = |location: &bactrian_trace::Location| FrameText {

@@ -1,43 +1,43 @@
-//! Where profiles go: a folder, be it a mount of something larger, or whatever else has files by name. A file is there as a whole or
-//! not at all.
+//! Where profiles are stored: a folder, which may be a mount, or anything else with named files. A file appears completely or not
+//! at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What is being written has this ending, and is nobody's business.
+/// The extension of files that are being written, which readers ignore.
 const UNFINISHED: &str = "unfinished";
 
 /// A store of profiles. Names are paths with `/` between folders.
 pub trait Store: Send + Sync {
-    /// Writes a file, which is there when all of it is, and replaces one of this name.
+    /// Writes a file, which appears when it is complete, and replaces one of this name.
     ///
     /// # Errors
-    /// If there is no room, or nobody to ask.
+    /// If the store is full or cannot be reached.
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// What is in a file.
+    /// The contents of a file.
     ///
     /// # Errors
-    /// If there is none, or nobody to ask.
+    /// If there is none, or the store cannot be reached.
     fn get(&self, name: &str) -> io::Result<Vec<u8>>;
 
-    /// The names of all files in a folder and in those in it; none if there is no such folder.
+    /// The names of all files in a folder and its subfolders; none if the folder does not exist.
     ///
     /// # Errors
-    /// If there is one and it cannot be read.
+    /// If it exists but cannot be read.
     fn names(&self, folder: &str) -> io::Result<Vec<String>>;
 
     /// Removes a file, if it is there.
     ///
     /// # Errors
-    /// If it is still there.
+    /// If it could not be removed.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Gives a file another name, and replaces one of that.
+    /// Renames a file, and replaces one of the new name.
     ///
     /// # Errors
-    /// If there is none, or it cannot be done: then it is there as before.
+    /// If it does not exist, or cannot be renamed; then it keeps its name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 }
 
@@ -46,12 +46,12 @@ pub trait Store: Send + Sync {
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// This one, which need not be there yet.
+    /// The store in this folder, which need not exist yet.
     pub fn new(path: &Path) -> Folder {
         Folder(path.to_owned())
     }
 
-    /// The place of a file, in a folder that is there.
+    /// The path of a file, whose folder is created.
     fn place(&self, name: &str) -> io::Result<(PathBuf, PathBuf)> {
         let place = self.0.join(name);
         let folder = place.parent().unwrap_or(&self.0).to_owned();
@@ -85,12 +85,12 @@ impl Store for Folder {
         let unfinished = place.with_extension(UNFINISHED);
         let mut file = File::create(&unfinished)?;
         if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_all()) {
-            // What is left of it is overwritten by the next try.
+            // What is left of it is overwritten by the next attempt.
             let _ = fs::remove_file(&unfinished);
             return Err(error);
         }
         fs::rename(&unfinished, &place)?;
-        // Its name, too, outlives a crash of the machine.
+        // Its name must survive a crash of the machine, too.
         File::open(folder)?.sync_all()
     }
 

@@ -17,19 +17,19 @@ use crate::profiler::{Counts, FrameText, NewStack, Profile};
 use crate::redact::Redact;
 use crate::store::Store;
 
-/// How a run was recorded.
+/// The facts about how a run was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// Samples for each word that is allocated.
+    /// The sampling rate: samples per allocated word.
     pub rate: f64,
-    /// The version of OCaml, if the recorder has said so.
+    /// The version of OCaml, if the recorder knows it.
     pub ocaml: Option<String>,
     /// The trace.
     pub trace: Option<PathBuf>,
 }
 
 impl Profile {
-    /// Puts it into a store, where it is as a whole or not at all.
+    /// Puts it into a store. Each of its files appears completely or not at all.
     ///
     /// # Errors
     /// If the store cannot be written to.
@@ -41,7 +41,7 @@ impl Profile {
         recorded: &Recorded,
     ) -> io::Result<()> {
         let tables = ProfileTables { profile: self, run, origin, recorded };
-        // Stacks first: samples that are there have theirs.
+        // Stacks first, so that no samples are there without their stacks.
         if !self.new_stacks.is_empty() {
             let name = run.stacks(&origin.build_id, self.minute);
             store.put(&name, &tables.file(&FLEET_STACKS)?)?;

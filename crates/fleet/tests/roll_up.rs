@@ -104,7 +104,7 @@ fn rolled_up(store: &dyn Store, now: u64) -> io::Result<RolledUp> {
 }
 
 #[test]
-fn killed_at_any_step_it_has_nothing_twice_and_ends_the_next_time() {
+fn roll_up_killed_at_any_step_duplicates_nothing_and_is_completed_next_time() {
     let now = BEGIN + 6 * HOUR;
     let mut was_killed = true;
     for steps in 0.. {
@@ -143,7 +143,7 @@ fn killed_at_any_step_it_has_nothing_twice_and_ends_the_next_time() {
 }
 
 #[test]
-fn files_become_few_and_what_comes_late_is_not_lost() {
+fn files_are_packed_and_late_ones_are_kept() {
     let place = tempfile::tempdir().expect("room");
     let folder = Folder::new(place.path());
     let mut rows = filled(&folder);
@@ -176,7 +176,7 @@ fn files_become_few_and_what_comes_late_is_not_lost() {
 }
 
 #[test]
-fn what_is_young_is_left_alone() {
+fn recent_hours_are_left_alone() {
     let place = tempfile::tempdir().expect("room");
     let folder = Folder::new(place.path());
     filled(&folder);

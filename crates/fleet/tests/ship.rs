@@ -171,7 +171,7 @@ fn later() -> SystemTime {
 }
 
 #[test]
-fn what_is_shipped_is_what_the_trace_has() {
+fn shipped_samples_are_those_of_the_trace() {
     for seed in 1..4 {
         let folder = tempfile::tempdir().expect("a folder");
         let (bytes, expected) = trace(seed, State::Ended);
@@ -189,7 +189,7 @@ fn what_is_shipped_is_what_the_trace_has() {
 
 /// The trace grows, and whoever ships it is killed: after any number of looks, and in the middle of a file.
 #[test]
-fn whoever_is_killed_begins_where_the_store_ends() {
+fn shipper_that_was_killed_continues_where_the_store_ends() {
     for seed in 1..if whole_table() { 40 } else { 7 } {
         let folder = tempfile::tempdir().expect("a folder");
         let (running, expected) = trace(seed, State::Running);
@@ -219,7 +219,7 @@ fn whoever_is_killed_begins_where_the_store_ends() {
 }
 
 #[test]
-fn a_store_that_is_away_costs_nothing() {
+fn nothing_is_lost_while_the_store_is_away() {
     let folder = tempfile::tempdir().expect("a folder");
     let (bytes, expected) = trace(7, State::Ended);
     let (path, store) = (folder.path().join("run.ctf"), folder.path().join("store"));
@@ -237,7 +237,7 @@ fn a_store_that_is_away_costs_nothing() {
 
 /// A program that was killed together with its recorder is not said to hold memory for ever.
 #[test]
-fn whoever_is_silent_for_long_is_not_told_of() {
+fn live_memory_of_a_silent_program_is_not_shipped_for_ever() {
     let folder = tempfile::tempdir().expect("a folder");
     let (bytes, expected) = trace(3, State::Running);
     let (path, store) = (folder.path().join("run.ctf"), folder.path().join("store"));
@@ -250,7 +250,7 @@ fn whoever_is_silent_for_long_is_not_told_of() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn other_files_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.ctf");
     for bytes in [&b""[..], b"no trace", &[0; 100_000]] {

@@ -319,7 +319,7 @@ pub const RUNTIME: Table = Table {
 /// Of a fleet: what snapshots of heaps hold.
 pub const SUMMARIES: Table = Table {
     name: "heaps",
-    about: "The blocks of one class that one root holds, in a snapshot of a heap. Sums of `bytes` and `retained` over all roots are those of `bactrian heap types`; the sum of `bytes` over all classes is what the root retains",
+    about: "The blocks of one class that one root holds, in a snapshot of a heap. Rows that are and retain less than a thousandth of the heap are added up, as the class `[others]` without a root. Apart from these, sums of `bytes` and `retained` over all roots are those of `bactrian heap types`, and the sum of `bytes` over all classes is what the root retains",
     columns: &[
         column("time", Whole, "when the snapshot was taken, in seconds since 1970"),
         column("service", Text, "the service"),

@@ -66,9 +66,9 @@ pub struct HeldClass {
     pub retained: u64,
 }
 
-/// Sums by class and root, the largest first. Of more than `limit` of them, the smaller ones are added up in two last rows, one for
-/// reachable blocks and one for others; otherwise the rows of a class, or of a root, add up to what the whole heap has of it.
-pub fn held_classes(heap: &Heap, limit: usize) -> Vec<HeldClass> {
+/// Sums by class and root, the largest first. At most `limit` rows, which are or retain at least `share` of the heap; the others
+/// are added up in two last rows, one for reachable blocks and one for unreachable ones.
+pub fn held_classes(heap: &Heap, limit: usize, share: f64) -> Vec<HeldClass> {
     let roots = SoleRoots::of(heap);
     let parents = &heap.dominators().parent;
     let mut groups: Vec<(u32, Option<u32>, bool)> = Vec::new();
@@ -99,11 +99,14 @@ pub fn held_classes(heap: &Heap, limit: usize) -> Vec<HeldClass> {
         }
     });
     let mut rows: Vec<HeldClass> = rows.collect();
-    rows.sort_by(|a, b| {
-        let by_name = || a.class.cmp(&b.class).then_with(|| a.root.cmp(&b.root));
-        b.bytes.cmp(&a.bytes).then_with(by_name)
-    });
-    let rest = rows.split_off(limit.min(rows.len()));
+    let by_name = |a: &HeldClass, b: &HeldClass| (&a.class, &a.root).cmp(&(&b.class, &b.root));
+    // Few blocks may retain much.
+    let weight = |row: &HeldClass| row.bytes.max(row.retained);
+    rows.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| by_name(a, b)));
+    let least = share * rows.iter().map(|row| row.bytes as f64).sum::<f64>();
+    let large = rows.partition_point(|row| weight(row) as f64 >= least);
+    let rest = rows.split_off(limit.min(large));
+    rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| by_name(a, b)));
     for is_reachable in [true, false] {
         let small: Vec<&HeldClass> =
             rest.iter().filter(|row| row.is_reachable == is_reachable).collect();
