@@ -13,21 +13,20 @@ use crate::test::binaries;
 mod sources;
 
 pub fn run(arguments: &[String]) -> Outcome {
-    let (browser, only) = match arguments {
+    let (browser, only): (bool, &[String]) = match arguments {
         [word] if word == "--build" => return build(),
         [word] if word == "--types" => return Page::new()?.write_types(),
         [word] if word == "--sheet" => return Page::new()?.write_sheet(),
-        [] => (true, None),
-        [word] if word == "--fixtures" => (false, None),
-        [file] if !file.starts_with('-') => (true, Some(file.as_str())),
+        [word] if word == "--fixtures" => (false, &[]),
+        files if !files.iter().any(|file| file.starts_with('-')) => (true, files),
         _ => {
             return Err(
-                "takes nothing, --build, --types, --fixtures, --sheet, or one test file of ui/tests"
+                "takes nothing, --build, --types, --fixtures, --sheet, or test files of ui/tests"
                     .to_owned(),
             );
         }
     };
-    if browser && only.is_none() {
+    if browser && only.is_empty() {
         check_built()?;
     }
     let page = Page::new()?;
@@ -223,9 +222,10 @@ impl Page {
         fs::write(&path, made.stdout).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    fn check(&self, only: Option<&str>) -> Outcome {
+    /// Runs all tests, or those in files whose names begin with one of these words.
+    fn check(&self, only: &[String]) -> Outcome {
         let ui = root().join("ui");
-        if only.is_none() {
+        if only.is_empty() {
             self.write_types()?;
             let mut npm = Command::new("npm");
             succeed(npm.args(["run", "--silent", "check"]).current_dir(&ui))?;
@@ -234,7 +234,8 @@ impl Page {
         let mut tests: Vec<_> = tests.flatten().map(|file| file.path()).collect();
         tests.retain(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".test.mjs") && only.is_none_or(|only| name.starts_with(only))
+            let is_chosen = only.is_empty() || only.iter().any(|only| name.starts_with(only));
+            name.ends_with(".test.mjs") && is_chosen
         });
         tests.sort();
         // Three at a time: a page waits for its server, and its test for the page. With fewer, this would

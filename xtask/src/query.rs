@@ -1,5 +1,5 @@
-//! The engine of `bactrian query`, a separate build: `cargo xtask query` builds and tests it, `--build` only
-//! builds it.
+//! The engine of `bactrian query` and `bactrian fleet`, a separate build: `cargo xtask query` builds and tests it,
+//! `--build` only builds it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -45,8 +45,8 @@ fn build() -> Outcome {
     Ok(())
 }
 
-/// Runs its lints, its own tests, the comparison of its answers with DuckDB's, and the tests of its view of the
-/// page.
+/// Runs its lints, its own tests, the comparison of its answers with DuckDB's, and the tests of the views of the
+/// page that ask it.
 pub fn check() -> Outcome {
     consumers::get()?;
     binaries::build()?;
@@ -69,7 +69,7 @@ pub fn check() -> Outcome {
             ..Start::default()
         })?;
     }
-    page::run(&["query".to_owned()])
+    page::run(&["query", "fleet"].map(str::to_owned))
 }
 
 /// Garage, a distributed object store. Building it takes half an hour of processor time.

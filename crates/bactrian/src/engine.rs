@@ -1,6 +1,8 @@
 //! The query engine, a separate program because it takes three times as long to build as everything else. It
 //! is searched for beside this program and parses the same command line ([`program`]).
 
+pub(crate) mod process;
+
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -87,7 +89,7 @@ pub fn become_engine() -> Result<Status, Failure> {
     Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
 }
 
-/// That it is not there.
+/// The error that it is missing.
 pub(crate) fn missing() -> Failure {
     let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
                     bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \

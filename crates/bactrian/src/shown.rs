@@ -15,6 +15,7 @@ use bactrian_capture::DEFAULT_RATE;
 use bactrian_live::{Limits, recording};
 use bactrian_web::{Evidence, File, HeapOpener, NewSnapshot};
 
+use crate::commands::fleet;
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
 use crate::live::Session;
@@ -104,6 +105,10 @@ impl ShownArgs {
         }
         let mut files = Vec::new();
         for path in &self.files {
+            if fleet::is_store(path) {
+                files.push(store(path, running)?);
+                continue;
+            }
             files.push(match self.running(path, running)? {
                 Some(live) => live,
                 None => self.file(path, console)?,
@@ -202,6 +207,15 @@ impl ShownArgs {
         });
         Ok(File::snapshot(path, header, open).with_options(self.types.words()))
     }
+}
+
+/// A store of profiles.
+fn store(path: &Path, running: Option<&Running<'_>>) -> Result<File, Failure> {
+    if running.is_none() {
+        let what = "a report cannot show a store of profiles: `bactrian view` does";
+        return Err(Failure::Usage(format!("{}: {what}", path.display())));
+    }
+    Ok(File::fleet(path, fleet::engine_for_page(path)))
 }
 
 /// Whether a file was written by `bactrian live --record`. Anything that cannot be read twice is not

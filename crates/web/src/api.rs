@@ -1,12 +1,13 @@
-//! The questions of the page, by name: those of `analysis`, and one that only the page asks.
+//! The questions of the page, by name: those of `analysis`, and those that only the page asks.
 
 use std::sync::Arc;
 
-use bactrian_analysis::question::{QuestionError, RawParameters, find};
+use bactrian_analysis::question::{FileNumber, QuestionError, RawParameters, find};
 use serde_json::json;
 
 use crate::answer::Answer;
 use crate::evidence::{Evidence, File, Progress};
+use crate::fleet;
 use crate::growing::Taking;
 use crate::query::Query;
 
@@ -20,6 +21,13 @@ pub const FILES: &str = "files";
 pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, QuestionError> {
     match name {
         FILES => files(evidence, None, false),
+        fleet::FLEET => {
+            let number = query.pairs().iter().find(|(name, _)| name == "file");
+            let number = number.and_then(|(_, number)| number.parse().ok());
+            let missing = || QuestionError::Wrong("file: the number of a file".to_owned());
+            let file = evidence.file(FileNumber(number.ok_or_else(missing)?))?;
+            fleet::answer(file, file.as_fleet()?, query)
+        }
         name => Ok(find(name)?.ask(evidence, RawParameters::Pairs(query.pairs()))?.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! The evidence that is shown: the files that were named, and running programs.
+//! The evidence that is shown: the files that were named, running programs, and stores of profiles.
 //!
 //! Evidence is immutable. When it grows ([`crate::growing`]), it becomes new evidence of the same files and
 //! one more.
@@ -14,6 +14,7 @@ use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{self, FileInfo, FileNumber, QuestionError};
 use bactrian_analysis::{TraceFile, TraceQuestions, info};
 
+use crate::fleet::{Fleet, FleetEngine};
 use crate::growing::SnapshotTaker;
 use crate::snapshots::{HeapOpener, SnapshotFile, Snapshots};
 
@@ -37,6 +38,8 @@ pub enum Contents {
     Snapshot(Box<Info>, Arc<SnapshotFile>),
     /// Live numbers.
     Live(Box<dyn LiveSource>),
+    /// A store of profiles of many machines.
+    Fleet(Box<Fleet>),
 }
 
 impl File {
@@ -55,6 +58,11 @@ impl File {
     /// A program or a recording.
     pub fn live(name: &Path, source: Box<dyn LiveSource>) -> File {
         File::new(name, Contents::Live(source))
+    }
+
+    /// A store of profiles, at this path or address.
+    pub fn fleet(store: &Path, engine: FleetEngine) -> File {
+        File::new(store, Contents::Fleet(Box::new(Fleet::new(engine))))
     }
 
     fn new(path: &Path, contents: Contents) -> File {
@@ -79,6 +87,18 @@ impl File {
             Contents::Trace(_) => "trace",
             Contents::Snapshot(..) => "snapshot",
             Contents::Live(_) => "live",
+            Contents::Fleet(_) => "fleet",
+        }
+    }
+
+    /// The store of profiles.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn as_fleet(&self) -> Result<&Fleet, QuestionError> {
+        match &self.contents {
+            Contents::Fleet(fleet) => Ok(fleet),
+            _ => Err(self.is_no("store of profiles")),
         }
     }
 
@@ -86,7 +106,7 @@ impl File {
     pub fn progress(&self) -> Progress {
         match &self.contents {
             Contents::Snapshot(_, file) => file.progress(),
-            Contents::Trace(_) | Contents::Live(_) => Progress::Open,
+            Contents::Trace(_) | Contents::Live(_) | Contents::Fleet(_) => Progress::Open,
         }
     }
 
@@ -135,7 +155,7 @@ impl Evidence {
         let files = in_order(files, "snapshot", |snapshots| {
             sort_by_time(snapshots, |file| match &file.contents {
                 Contents::Snapshot(info, _) => info,
-                Contents::Trace(_) | Contents::Live(_) => {
+                Contents::Trace(_) | Contents::Live(_) | Contents::Fleet(_) => {
                     unreachable!("only snapshots were asked for")
                 }
             });
@@ -143,7 +163,7 @@ impl Evidence {
         let files = in_order(files, "trace", |traces| {
             traces.sort_by_key(|file| match &file.contents {
                 Contents::Trace(trace) => trace.trace().info().start,
-                Contents::Snapshot(..) | Contents::Live(_) => 0,
+                Contents::Snapshot(..) | Contents::Live(_) | Contents::Fleet(_) => 0,
             });
         });
         Evidence::of(files.into_iter().map(Arc::new).collect())
@@ -158,7 +178,7 @@ impl Evidence {
     fn of(files: Vec<Arc<File>>) -> Evidence {
         let snapshots = files.iter().filter_map(|file| match &file.contents {
             Contents::Snapshot(_, file) => Some(file.clone()),
-            Contents::Trace(_) | Contents::Live(_) => None,
+            Contents::Trace(_) | Contents::Live(_) | Contents::Fleet(_) => None,
         });
         let snapshots = Snapshots::start(snapshots.collect());
         Evidence { files, snapshots }
@@ -232,6 +252,9 @@ impl question::Evidence for Evidence {
             Contents::Snapshot(info, _) => Ok(FileInfo::Snapshot(info.clone())),
             Contents::Live(_) => {
                 Err(QuestionError::Wrong("live numbers have no header".to_owned()))
+            }
+            Contents::Fleet(_) => {
+                Err(QuestionError::Wrong("a store of profiles has no header".to_owned()))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The page: traces, heap snapshots, series of them and live programs, to view and click through.
+//! The page: traces, heap snapshots, series of them, live programs and fleets, to view and click through.
 //!
 //! The page's sources are in `ui/`; the build script has it built, and this crate embeds it. The page asks
 //! questions by name ([`api`]), and the answers equal the command line's `--json`, so that a number is the
@@ -13,6 +13,7 @@
 mod answer;
 mod api;
 mod evidence;
+mod fleet;
 mod growing;
 mod metrics;
 mod page;
@@ -28,6 +29,7 @@ mod tour;
 mod typescript;
 
 pub use evidence::{Evidence, File, Progress};
+pub use fleet::FleetEngine;
 pub use growing::{NewSnapshot, SnapshotTaker};
 pub use metrics::Metrics;
 pub use pictures::{FlameAbout, flame_svg, graph_svg, heap_flame_svg};

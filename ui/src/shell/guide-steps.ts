@@ -61,6 +61,13 @@ const LIVE: Step = {
   text: "The numbers of a program as it runs. Pause, go back in time, or take a snapshot where that is offered.",
 };
 
+const FLEET: Step = {
+  view: "fleet",
+  targets: [".fleet .finding", ".fleet-findings", ".fleet"],
+  title: "Which machine, which build?",
+  text: "The fleet begins with what grows, what came with a build, and which hosts differ. “show me” leads to the table or the host.",
+};
+
 const LAST: Step = {
   view: null,
   targets: ["[data-testid=export] summary", "header.top"],
@@ -73,11 +80,12 @@ export function stepsFor(files: readonly ShownFile[]): Step[] {
   const count = (kind: FileKind) => files.filter((file) => file.kind === kind).length;
   const [traces, snapshots] = [count("trace"), count("snapshot")];
   return [
-    traces + snapshots > 0 ? WRONG : SEEN,
+    ...(traces + snapshots > 0 ? [WRONG] : count("live") > 0 ? [SEEN] : []),
     ...(traces > 0 ? TRACE : []),
     ...(snapshots > 0 ? [HEAP] : []),
     ...(snapshots > 1 ? [EVOLUTION] : []),
     ...(count("live") > 0 ? [LIVE] : []),
+    ...(count("fleet") > 0 ? [FLEET] : []),
     LAST,
   ];
 }

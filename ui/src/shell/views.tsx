@@ -2,6 +2,7 @@
 import type { ComponentType } from "preact";
 import type { FileKind, ShownFile, ViewProps } from "../api/files";
 import { EvolutionView } from "../evolution/view";
+import { FleetView } from "../fleet/view";
 import { HeapView } from "../heap/view";
 import { LiveView } from "../live/view";
 import { Overview } from "../overview/view";
@@ -13,7 +14,7 @@ export interface View {
   title: string;
   /** `g` followed by this key goes there. */
   key: string;
-  /** The kind of file that it shows; null for all files. */
+  /** The kind of file that it shows; null for all files but stores of profiles. */
   kind: FileKind | null;
   /** The least number of such files. */
   least: number;
@@ -28,12 +29,14 @@ export const VIEWS: readonly View[] = [
   { id: "heap", title: "Heap", key: "h", kind: "snapshot", least: 1, show: HeapView },
   { id: "evolution", title: "Evolution", key: "e", kind: "snapshot", least: 2, show: EvolutionView },
   { id: "live", title: "Live", key: "l", kind: "live", least: 1, show: LiveView },
+  { id: "fleet", title: "Fleet", key: "f", kind: "fleet", least: 1, show: FleetView },
   { id: "query", title: "Query", key: "q", kind: null, least: 1, needsSql: true, show: QueryView },
 ];
 
 export function shows(view: View, files: readonly ShownFile[], knowsSql: boolean): boolean {
   if (view.needsSql && !knowsSql) return false;
-  return view.kind === null || files.filter((file) => file.kind === view.kind).length >= view.least;
+  if (view.kind === null) return files.some((file) => file.kind !== "fleet");
+  return files.filter((file) => file.kind === view.kind).length >= view.least;
 }
 
 /**

@@ -1,42 +1,51 @@
-//! `bactrian fleet`: what many machines allocate and retain, from the store that `bactrian ship` fills.
+//! `bactrian fleet`: what many machines allocate and hold, from the store that `bactrian ship` fills.
 //!
-//! The questions are those of `bactrian_fleet::questions`, the engine is a program of its own ([`crate::engine`]); [`shown`] shows
-//! the answers.
+//! The questions are those of `bactrian_fleet::questions`, the engine is a separate program ([`crate::engine`]), [`findings`] picks
+//! out what stands out, [`shown`] prints the answers, and [`for_page`] has the engine answer questions of the page.
 
+mod findings;
+mod for_page;
 mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::SystemTime;
 
+use bactrian_analysis::question::CommandLine;
 use bactrian_fleet::Store;
 use bactrian_fleet::questions::{
-    EXTENT, EXTENT_OF_HEAPS, OF_HOST, QUESTIONS, Question, STEPS, Window,
+    EXTENT, EXTENT_OF_HEAPS, OF_HOST, QUESTIONS, Question, STEPS, TOTALS, Window,
 };
 use bactrian_fleet::roll_up::{self, Retention};
 use bactrian_tables::schema::{FLEET_STACKS, RUNTIME, SAMPLES, SUMMARIES};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::engine::process::PROGRESS;
 use crate::engine::{self, Engine, FleetEngine, Row, TableFolders};
 use crate::failure::{Failure, Status};
+use crate::open::progress_bar;
 use crate::output::{Console, print_envelope, show_number};
 use crate::spark::Spark;
+use findings::findings;
+pub use for_page::{engine_for_page, is_store};
 
 /// Show what a fleet of machines allocates and holds.
 ///
-/// First what stands out: sites that are held more and more, builds that allocate or hold more than the build before them,
-/// machines that differ from the others of their service. Then services and the sites that hold most. The store is what
-/// `bactrian ship` fills: a folder, or s3://BUCKET/FOLDER.
+/// First what stands out: sites whose live size keeps growing, builds that allocate or hold more than the build before them,
+/// hosts that differ from the others of their service. Then services and the sites that hold most. The store is what
+/// `bactrian ship` fills: a folder, or s3://BUCKET/FOLDER. `bactrian view STORE` shows the same as a page.
 ///
-/// Bytes are estimates from samples. What is said to differ does so by more than chance: 4.5 standard errors, over all machines.
+/// Bytes are estimates from samples. Differences are reported only if they exceed 4.5 standard errors, over all hosts.
 #[derive(clap::Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
   bactrian fleet /mnt/profiles                                  what stands out, services, sites
   bactrian fleet /mnt/profiles --show growing-sites --service search
   bactrian fleet /mnt/profiles --show builds-allocate --since 24h --by hour
-  bactrian fleet /mnt/profiles --host mail-0031                 the programs of one machine, and where their traces are
+  bactrian fleet /mnt/profiles --host mail-0031                 the programs of one host, and where their traces are
   bactrian fleet s3://profiles/production --json
+  bactrian view /mnt/profiles                                   the same in a browser
   bactrian fleet roll-up /mnt/profiles                          pack, sum up by hour and day, remove old data")]
 pub struct Args {
     #[command(subcommand)]
@@ -48,10 +57,10 @@ pub struct Args {
     #[arg(long, value_name = "QUESTION", value_parser = clap::builder::PossibleValuesParser::new(
         QUESTIONS.map(|question| clap::builder::PossibleValue::new(question.option).help(question.about))))]
     show: Option<String>,
-    /// Of one service only
+    /// Only this service
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
-    /// Of one machine only: its programs, where their traces are on it, and what they hold
+    /// Only this host: its programs, where their traces are on it, and what they hold
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
     /// How much to look at, back from the last profile: 90m, 2h, 7d [default: 2h of minutes, 7d of hours, 90d of days]
@@ -68,9 +77,12 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print the progress on standard error, for the page
+    #[arg(long, hide = true)]
+    progress: bool,
 }
 
-/// An engine that is not ours.
+/// The user's own engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum OtherEngine {
     /// Spark, with this master.
@@ -91,7 +103,7 @@ fn other_engine(text: &str) -> Result<OtherEngine, String> {
     }
 }
 
-/// What is done with a store.
+/// Maintenance of a store.
 #[derive(clap::Subcommand, Debug)]
 enum Work {
     RollUp(RollUpArgs),
@@ -99,9 +111,9 @@ enum Work {
 
 /// Pack a store, sum it up by hour and day, and remove what is old.
 ///
-/// Files of minutes become one file an hour, sorted so that they take an eighth of the space and are read at once; hours and days
-/// are summed up for `--by hour` and `--by day`. May be ended at any moment, and run again, by one at a time; rows are never
-/// there twice.
+/// The files of an hour's minutes become one file, sorted so that it takes an eighth of the space and is fast to read. Hours and
+/// days are summed up for `--by hour` and `--by day`. It may be killed at any moment and run again, but only one at a time; no row
+/// is ever there twice.
 #[derive(clap::Args, Debug)]
 struct RollUpArgs {
     /// The store: a folder, or s3://BUCKET/FOLDER
@@ -120,7 +132,7 @@ struct RollUpArgs {
 
 const DAY: u64 = 86_400;
 
-/// How fine samples are.
+/// The time resolution of samples.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// As they were shipped.
@@ -132,7 +144,7 @@ enum Level {
 }
 
 impl Level {
-    /// Where its samples are, and what the runtime counted.
+    /// The folders of its samples, and of the runtime's counters.
     fn folders(self) -> (&'static str, &'static str) {
         match self {
             Level::Minute => ("samples", "runtime"),
@@ -170,7 +182,7 @@ fn seconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a time is a number of minutes, hours or days: 90m, 2h, 7d".to_owned())
 }
 
-/// Answers, or becomes the program that has the engine if that is needed.
+/// Answers, or executes the program that has the engine if one is needed.
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let is_folder = args.store.as_ref().is_some_and(|store| !store.contains("://"));
     match args.engine {
@@ -198,21 +210,43 @@ pub(crate) fn answer(
         Some(name) => question.option == name,
         None => true,
     };
-    let answers = fleet.answers(all.iter().filter(chosen))?;
-    let findings = shown::findings(&fleet.window, &answers);
+    let chosen: Vec<&Question> = all.iter().filter(chosen).collect();
+    let (totals, answers) = fleet.answers(&chosen, &*args.progress())?;
+    let findings = findings(&fleet.window, &answers);
     if args.json {
         let Window { begin, end, .. } = fleet.window;
-        let result =
-            json!({ "begin": begin, "end": end, "findings": findings, "answers": answers });
+        let result = json!({
+            "begin": begin,
+            "end": end,
+            "totals": totals,
+            "findings": findings,
+            "answers": answers,
+        });
         print_envelope(console, "fleet", [], &result)?;
         return Ok(Status::Done);
     }
     match (&args.show, &args.host) {
         (Some(_), _) => answers.values().try_for_each(|rows| shown::print_rows(rows, console))?,
         (None, Some(host)) => shown::print_host(host, &answers, console)?,
-        (None, None) => shown::print_overview(&fleet.window, &answers, &findings, console)?,
+        (None, None) => {
+            shown::print_overview(&fleet.window, &totals, &answers, &findings, console)?;
+        }
     }
     Ok(Status::Done)
+}
+
+impl Args {
+    /// Shows the progress, from 0 to 1: to the page, or as a bar on a terminal.
+    fn progress(&self) -> Box<dyn Fn(f64)> {
+        match self.progress {
+            true => Box::new(|done| {
+                // If nobody reads it, the answer is still wanted.
+                let _ = writeln!(std::io::stderr(), "{PROGRESS}{done}");
+            }),
+            false if std::io::stderr().is_terminal() => progress_bar("asking"),
+            false => Box::new(|_| {}),
+        }
+    }
 }
 
 /// Answers by question name.
@@ -228,21 +262,27 @@ impl Fleet {
     fn open(args: &Args, address: &str, engine: Option<&dyn Engine>) -> Result<Fleet, Failure> {
         let span = args.since.unwrap_or(args.by.span());
         let nothing = |what: &str| {
-            Failure::Input(anyhow::anyhow!(
-                "{address}: {what}: `bactrian ship --to {address}` fills it"
-            ))
+            let filled_by = match args.by {
+                Level::Minute => format!("`bactrian ship --to {address}` fills it"),
+                Level::Hour | Level::Day => format!("`bactrian fleet roll-up {address}` sums up"),
+            };
+            Failure::Input(anyhow::anyhow!("{address}: {what}: {filled_by}"))
         };
         let store = engine::open_store(address, engine)?;
-        // Enough of the last: there may be hours without anything.
+        // Some hours may have no files, so these are enough.
         let most = span.div_ceil(args.by.step().max(3600)) + 1;
         let (samples, runtime) = args.by.folders();
         let samples = last_folders(&*store, address, samples, most)?;
         let runtime = last_folders(&*store, address, runtime, most)?;
         let heaps = last_folders(&*store, address, SUMMARIES.name, u64::MAX)?;
         let has_samples = !samples.is_empty();
-        // Of snapshots there are no sums of hours.
+        // Snapshots are not summed up by hour.
         if !has_samples && (heaps.is_empty() || args.by != Level::Minute) {
-            return Err(nothing("there are no profiles"));
+            return Err(nothing(match args.by {
+                Level::Minute => "there are no profiles",
+                Level::Hour => "there are no profiles by hour",
+                Level::Day => "there are no profiles by day",
+            }));
         }
         let stacks = if has_samples { vec![FLEET_STACKS.name.to_owned()] } else { Vec::new() };
         let tables = [
@@ -266,21 +306,44 @@ impl Fleet {
         let end = last + args.by.step();
         let begin = first.max(end.saturating_sub(span));
         let (service, host) = (args.service.clone(), args.host.clone());
-        Ok(Fleet { engine, window: Window { begin, end, service, host } })
+        let window = Window { begin, end, step: args.by.step(), service, host };
+        Ok(Fleet { engine, window })
     }
 
-    fn answers<'q>(
+    /// The totals, and the answers to some questions.
+    fn answers(
         &mut self,
-        questions: impl Iterator<Item = &'q Question>,
-    ) -> Result<Answers, Failure> {
+        questions: &[&Question],
+        progress: &dyn Fn(f64),
+    ) -> Result<(Row, Answers), Failure> {
+        let all = (STEPS.len() + 1 + questions.len()) as f64;
+        let mut done = 0.0;
+        let mut did_one = || {
+            done += 1.0;
+            progress(done / all);
+        };
         for step in &STEPS {
             self.engine.keep(step.name, &self.window.of(step.sql))?;
+            did_one();
         }
+        let totals = self.engine.rows(TOTALS)?.into_iter().next().unwrap_or_default();
+        did_one();
         let mut answers = Answers::new();
         for question in questions {
-            answers.insert(question.name, self.engine.rows(&self.window.of(question.sql))?);
+            let mut rows = self.engine.rows(&self.window.of(question.sql))?;
+            rows.iter_mut().for_each(add_command);
+            answers.insert(question.name, rows);
+            did_one();
         }
-        Ok(answers)
+        Ok((totals, answers))
+    }
+}
+
+/// Adds the command that shows a run's trace on its host.
+fn add_command(run: &mut Row) {
+    if let Some(trace) = run.get("trace").and_then(Value::as_str) {
+        let command = CommandLine::new("view").file(Path::new(trace));
+        run.insert("command".to_owned(), command.to_string().into());
     }
 }
 
@@ -288,7 +351,7 @@ fn named(store: &str, error: std::io::Error) -> Failure {
     Failure::Input(anyhow::anyhow!("{store}: {error}"))
 }
 
-/// The last folders in which there are files of a table.
+/// The last folders with files of a table.
 fn last_folders(
     store: &dyn Store,
     address: &str,

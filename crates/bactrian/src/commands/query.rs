@@ -3,20 +3,18 @@
 //! The engine is a separate program ([`crate::engine`]). It parses the same command line, opens files like
 //! every command, and queries them ([`answer`]).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bactrian_analysis::heap::Heap;
 use bactrian_tables::{HeapTables, RecordingTables, Tables, TraceTables};
 use bactrian_web::QueryEngine;
-use serde_json::Value;
 
 use crate::commands;
+use crate::engine::process::{self, Limits};
 use crate::engine::{self, Engine};
 use crate::failure::{Failure, Status};
 use crate::file_args::HeapArg;
@@ -26,10 +24,8 @@ use crate::output::Console;
 use crate::shown::is_recording;
 use crate::types::TypesArg;
 
-/// The size limit of an answer for the page, in bytes.
-const MOST_BYTES: u64 = 8 << 20;
-/// And its time limit.
-const MOST_TIME: Duration = Duration::from_secs(120);
+/// Limits of an answer for the page.
+const LIMITS: Limits = Limits { bytes: 8 << 20, time: Duration::from_secs(120) };
 
 /// Query snapshots, traces and recordings in SQL.
 ///
@@ -116,57 +112,12 @@ pub fn run(args: &Args) -> Result<Status, Failure> {
 pub(crate) fn engine_for_page() -> Option<QueryEngine> {
     let engine = engine::find()?;
     Some(Box::new(move |options, files, sql| {
-        let mut command = Command::new(&engine);
+        let words = ["query", "--to", "json"].into_iter();
+        let words = words.chain(options.iter().map(String::as_str));
         // An SQL comment begins like an option.
-        command.args(["query", "--to", "json"]).args(options).arg("--").args(files).arg(sql);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        answered_in_time(command)
+        let words = words.chain(["--"]).chain(files.iter().map(String::as_str)).chain([sql]);
+        process::ask(&engine, words.map(OsStr::new), LIMITS)
     }))
-}
-
-/// Runs the engine for a query of the page, which limits both size and time.
-fn answered_in_time(mut command: Command) -> Result<Value, String> {
-    let broken = |error: io::Error| format!("query engine: {error}");
-    let mut child = command.spawn().map_err(broken)?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let read = |from: Option<Box<dyn Read + Send>>| {
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            // After an error, what was read so far is the output.
-            let _ = from.map(|from| from.take(MOST_BYTES + 1).read_to_end(&mut text));
-            text
-        })
-    };
-    let said = read(stdout.map(|it| Box::new(it) as _));
-    let complained = read(stderr.map(|it| Box::new(it) as _));
-    let begin = Instant::now();
-    let status = loop {
-        match child.try_wait().map_err(broken)? {
-            Some(status) => break status,
-            None if said.is_finished() || begin.elapsed() > MOST_TIME => {
-                // It may be about to exit by itself; then its output is complete.
-                thread::sleep(Duration::from_millis(20));
-                let _ = child.kill();
-                break child.wait().map_err(broken)?;
-            }
-            None => thread::sleep(Duration::from_millis(5)),
-        }
-    };
-    let said = said.join().unwrap_or_default();
-    if said.len() as u64 > MOST_BYTES {
-        return Err("the answer is too large for the page: add a limit".to_owned());
-    }
-    if begin.elapsed() > MOST_TIME {
-        return Err(format!("there was no answer after {} s", MOST_TIME.as_secs()));
-    }
-    match serde_json::from_slice(&said) {
-        Ok(rows) if status.success() => Ok(rows),
-        _ => {
-            let text = complained.join().unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
-            Err(text.trim().trim_start_matches("bactrian: ").to_owned())
-        }
-    }
 }
 
 /// Opens the files of the command line, and passes them to the engine.

@@ -1,131 +1,32 @@
-//! How the answers about a fleet look in the terminal: first what stands out, then tables.
+//! The answers about a fleet in the terminal: first what stands out, then tables.
 
 use std::io::Write;
-use std::path::Path;
 
 use bactrian_analysis::live::words::plain;
-use bactrian_analysis::question::CommandLine;
 use bactrian_analysis::units::{show_bytes, show_time};
 use bactrian_fleet::questions::Window;
 use bactrian_trace::Micros;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::Answers;
+use super::findings::{Finding, number, site, text};
 use crate::engine::Row;
 use crate::failure::Failure;
 use crate::output::{Align, Console, HEADING, INTERVAL, Table, show_date, show_number, visible};
 
-fn text<'r>(row: &'r Row, column: &str) -> &'r str {
-    row.get(column).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn number(row: &Row, column: &str) -> f64 {
-    row.get(column).and_then(Value::as_f64).unwrap_or_default()
-}
-
-/// A site: `Index.add index.ml:40`.
-fn site(row: &Row) -> String {
-    match (text(row, "leaf"), text(row, "file"), number(row, "line")) {
-        (leaf, "", _) => leaf.to_owned(),
-        (leaf, file, line) => format!("{leaf} {file}:{line}"),
-    }
-}
-
-fn times(now: f64, before: f64) -> String {
-    match now / before {
-        ratio if ratio >= 10.0 => format!("{ratio:.0} times"),
-        ratio => format!("{ratio:.1} times"),
-    }
-}
-
-/// Something that stands out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What it is.
-    pub sentence: String,
-    /// In which service.
-    pub service: String,
-    /// On which machine, if it is about one.
-    pub host: Option<String>,
-}
-
-/// What stands out: what grows, what came with a build, who differs.
-pub fn findings(window: &Window, answers: &Answers) -> Vec<Finding> {
-    let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
-    let mut all = Vec::new();
-    let mut add = |row: &Row, is_of_host: bool, what: String| {
-        let service = text(row, "service").to_owned();
-        let host = is_of_host.then(|| text(row, "host").to_owned());
-        all.push(Finding { sentence: format!("{service}: {what}"), service, host });
-    };
-    // Between the middles of the first and the last quarter.
-    let hours = (window.end - window.begin) as f64 / 3600.0 * 0.75;
-    for row in rows("growing_sites").iter().take(3) {
-        let (growth, hosts) = (number(row, "growth") / hours, number(row, "hosts") as u64);
-        let what = format!(
-            "{} is held more and more: {} an hour on {}, {} at the end",
-            site(row),
-            show_bytes(growth),
-            show_number(hosts, "host"),
-            show_bytes(number(row, "late")),
-        );
-        add(row, false, what);
-    }
-    for (name, what) in [("builds_allocate", "allocates"), ("builds_hold", "holds")] {
-        let per = if name == "builds_allocate" { " a minute and host" } else { " a host" };
-        for row in rows(name).iter().filter(|row| number(row, "difference") > 0.0).take(3) {
-            let (before, now) = (number(row, "before"), number(row, "now"));
-            let what = format!(
-                "build {} {what} {} as much as {} in {}: {} instead of {}{per}",
-                text(row, "build"),
-                times(now, before),
-                text(row, "build_before"),
-                text(row, "leaf"),
-                show_bytes(now),
-                show_bytes(before),
-            );
-            add(row, false, what);
-        }
-    }
-    for row in rows("odd_hosts").iter().take(3) {
-        let (live, others) = (number(row, "live"), number(row, "others"));
-        let (host, live_size) = (text(row, "host"), show_bytes(live));
-        let what =
-            format!("{host} holds {live_size}, {} what the others hold", times(live, others));
-        add(row, true, what);
-    }
-    for row in rows("odd_sites").iter().take(3) {
-        let (live, others) = (number(row, "live"), number(row, "others"));
-        let (host, live, others) = (text(row, "host"), show_bytes(live), show_bytes(others));
-        add(row, true, format!("{host} holds {live} of {}, the others {others}", site(row)));
-    }
-    for row in rows("growing_memory").iter().take(3) {
-        let (growth, late) = (number(row, "growth") / hours, number(row, "late"));
-        let what = format!(
-            "the memory of {} grows by {} an hour while its heaps do not: {} at the end",
-            text(row, "host"),
-            show_bytes(growth),
-            show_bytes(late)
-        );
-        add(row, true, what);
-    }
-    all
-}
-
 pub fn print_overview(
     window: &Window,
+    totals: &Row,
     answers: &Answers,
     findings: &[Finding],
     console: &mut Console,
 ) -> Result<(), Failure> {
     let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
-    let total =
-        |column: &str| rows("services").iter().map(|row| number(row, column)).sum::<f64>() as u64;
+    let total = |column: &str| number(totals, column) as u64;
     writeln!(
         console.out(),
         "{}, {}, {}; {} from {} to {}",
-        show_number(rows("services").len() as u64, "service"),
+        show_number(total("services"), "service"),
         show_number(total("hosts"), "host"),
         show_number(total("builds"), "build"),
         show_number(total("profiles"), "profile"),
@@ -199,7 +100,7 @@ pub fn print_overview(
     Ok(())
 }
 
-/// The programs of one machine, how to look at each of them there, and what they hold.
+/// The programs of one host, the command that shows each trace there, and what they hold.
 pub fn print_host(host: &str, answers: &Answers, console: &mut Console) -> Result<(), Failure> {
     let rows = |name: &str| answers.get(name).map_or(&[][..], Vec::as_slice);
     if rows("host_runs").is_empty() {
@@ -234,12 +135,7 @@ pub fn print_host(host: &str, answers: &Answers, console: &mut Console) -> Resul
         )?;
         match text(run, "trace") {
             "" => writeln!(console.out(), "  where its trace is was not shipped")?,
-            trace => writeln!(
-                console.out(),
-                "  on {}: {}",
-                plain(host),
-                CommandLine::new("view").file(Path::new(trace))
-            )?,
+            _ => writeln!(console.out(), "  on {}: {}", plain(host), text(run, "command"))?,
         }
     }
     let mut sites = Table::new(&[
@@ -262,7 +158,7 @@ pub fn print_host(host: &str, answers: &Answers, console: &mut Console) -> Resul
     Ok(sites.print_apart(console)?)
 }
 
-/// What a column says, if it says anything.
+/// The text of a column after these words; nothing if it has none.
 fn said(row: &Row, column: &str, before: &str) -> String {
     match text(row, column) {
         "" => String::new(),
@@ -270,13 +166,13 @@ fn said(row: &Row, column: &str, before: &str) -> String {
     }
 }
 
-/// Columns that are seconds since 1970, and those that are bytes; others are what they are.
+/// Columns in seconds since 1970, counts, and other numbers. The remaining numbers are bytes.
 const DATES: [&str; 3] = ["time", "since", "start"];
 const COUNTS: [&str; 8] =
     ["hosts", "hosts_growing", "builds", "runs", "profiles", "blocks", "pid", "minutes"];
 const PLAIN: [&str; 4] = ["line", "significance", "minor_per_minute", "major_per_minute"];
 
-/// Any answer, as a table with the names of its columns.
+/// Prints any answer as a table with the names of its columns.
 pub fn print_rows(rows: &[Row], console: &mut Console) -> Result<(), Failure> {
     let Some(first) = rows.first() else {
         writeln!(console.out(), "nothing")?;
