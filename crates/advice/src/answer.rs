@@ -1,4 +1,4 @@
-//! The answer: what is recommended, what was measured and predicted, and what tuning cannot change.
+//! The answer: what is recommended, what was measured and predicted, and what no setting can change.
 
 use bactrian_analysis::gc_rules::{self, GcFinding};
 use bactrian_analysis::units::{show_bytes, show_share};
@@ -13,13 +13,13 @@ use crate::model::{Cell, Model};
 use crate::plan::Why;
 use crate::setting::{Setting, WORD};
 
-/// A run that takes less shows nothing but its start.
+/// A shorter run consists mostly of the start of the process.
 const NO_TIME: f64 = 0.05;
-/// Noise from which on times are told apart with difficulty: a standard deviation.
+/// With a larger standard deviation, a difference of times is hard to tell from noise.
 const NOISY: f64 = 0.05;
-/// The model was off if its error was widened by more; less is rounding.
+/// A prediction counts as wrong if it widened the law's error by more than this factor.
 const WIDENED: f64 = 1.05;
-/// Parts of memory or time that are worth a sentence.
+/// The fraction of memory or time above which a sentence is worth its place.
 const WORTH: f64 = 0.1;
 
 /// The answer for one program.
@@ -27,85 +27,86 @@ const WORTH: f64 = 0.1;
 pub struct Answer {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Its OCaml, as `5.3`; empty if that is not known.
+    /// The version of OCaml, such as `5.3`; empty if unknown.
     pub ocaml: String,
-    /// What was wanted.
+    /// What to optimise.
     pub goal: Goal,
     /// Which time is meant.
     pub time_by: TimeBy,
-    /// The law that was fitted.
+    /// The fitted law.
     pub model: Model,
-    /// What the program has now.
+    /// The program's present setting.
     pub present: Cell,
-    /// What is recommended; none if nothing can be, and [`Answer::notes`] says why.
+    /// The recommendation; if there is none, [`Answer::notes`] says why.
     pub recommended: Option<Recommendation>,
-    /// Each run, in order.
+    /// The runs, in order.
     pub runs: Vec<RunRow>,
-    /// What nothing else beats in both time and memory, by memory.
+    /// The settings that no other beats in both time and memory, by memory.
     pub front: Vec<Cell>,
-    /// All settings of which something is known.
+    /// All settings with known or predicted values.
     pub grid: Vec<Cell>,
-    /// What the rules have found in the counters of the first run.
+    /// What the rules found in the counters of the first run.
     pub findings: Vec<GcFinding>,
-    /// What tuning cannot change, as far as the numbers say.
+    /// What no setting can change, as far as the numbers show.
     pub limits: Vec<String>,
-    /// What one should know before believing it.
+    /// Reasons to doubt the answer.
     pub notes: Vec<String>,
 }
 
-/// A run, with what was predicted for it.
+/// A run, with its prediction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunRow {
-    /// What it was for.
+    /// Its purpose.
     pub why: Why,
-    /// What it ran with.
+    /// Its setting.
     pub setting: Setting,
-    /// Seconds.
+    /// Time in seconds, as [`Answer::time_by`] says.
     pub time: f64,
-    /// Seconds from start to end.
+    /// Elapsed seconds.
     pub wall: f64,
     /// The peak of resident memory, in bytes.
     pub rss: u64,
-    /// Words promoted; none if they are not known.
+    /// Promoted words, if known.
     pub promoted_words: Option<u64>,
     /// Minor collections.
     pub minor_collections: Option<u64>,
     /// Complete major cycles.
     pub major_collections: Option<u64>,
-    /// Whether the counters are those of the very end.
+    /// Whether the counters are from the very end of the run.
     #[serde(rename = "exact")]
     pub is_exact: bool,
     /// Pauses.
     pub pauses: Option<Pauses>,
-    /// What the model said before.
+    /// The model's prediction before the run.
     pub predicted: Option<Cell>,
-    /// Whether both numbers were in their intervals; none if nothing was predicted.
+    /// Whether time and memory were in their predicted intervals; none if nothing was predicted.
     pub as_predicted: Option<bool>,
-    /// How it ended, in words.
+    /// The exit status, in words.
     pub status: String,
 }
 
-/// What is recommended.
+/// A recommended setting.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Recommendation {
     /// The setting, with its measured time and memory.
     pub choice: Choice,
-    /// Time against now, as a factor.
+    /// Its time divided by the present time.
     pub time_factor: f64,
-    /// Memory against now, as a factor.
+    /// Its memory divided by the present memory.
     pub rss_factor: f64,
     /// The value for `OCAMLRUNPARAM`.
     pub ocamlrunparam: String,
-    /// The stanza for a dune file.
+    /// A stanza for a dune file.
     pub dune: String,
-    /// The call in the program.
+    /// A call of `Gc.set` for the program itself.
     pub gc_set: String,
-    /// Bytes of address space that OCaml 5 reserves for minor heaps with it.
+    /// Bytes of address space that OCaml 5 reserves for minor heaps with this setting.
     pub reservation: Option<u64>,
 }
 
 impl Answer {
-    /// From a result, for each of its programs. None of a program whose runs show nothing (a file that was read has none of these).
+    /// The answers for the programs of a result. A program without runs has none; in a file that was read, every program has
+    /// runs.
     pub fn of(result: &GcResult) -> Vec<Answer> {
         result.subjects.iter().filter_map(|subject| Answer::of_subject(subject, result)).collect()
     }
@@ -118,7 +119,7 @@ impl Answer {
         let grid = cells(&model, &settings);
         let present = model.predict(first.setting)?;
         let mut notes = notes(&runs, &model);
-        // What is recommended was run. What the model prefers without having been run is said, and no more.
+        // Only a setting that was run is recommended. If the model prefers another one, a note says so.
         let measured: Vec<Cell> = grid.iter().filter(|cell| cell.is_measured).copied().collect();
         let choice = choose(&measured, &present, result.goal);
         let preferred = choose(&grid, &present, result.goal);
@@ -127,7 +128,7 @@ impl Answer {
             && preferred.cell.setting != choice.cell.setting
         {
             notes.push(format!(
-                "the model now prefers {}, which was not run: a larger --budget verifies it",
+                "the model now prefers {}, which was not run: a larger --budget would verify it",
                 preferred.cell.setting
             ));
         }
@@ -147,7 +148,7 @@ impl Answer {
         });
         if let Some(Recommendation { choice: Choice { attains: false, .. }, .. }) = &recommended {
             notes.push(
-                "no setting that was run attains what is wanted: this one comes nearest".to_owned(),
+                "no setting that was run attains the goal: this one comes nearest".to_owned(),
             );
         }
         Some(Answer {
@@ -199,33 +200,34 @@ fn notes(runs: &[Measurement], model: &Model) -> Vec<String> {
     let Some(first) = runs.first() else { return notes };
     if let Some(other) = runs.iter().find(|run| run.status != first.status) {
         notes.push(format!(
-            "the program did not end the same way each time ({}; with {}: {}): do not trust times",
+            "the program did not end in the same way each time ({}; with {}: {}): do not trust the times",
             first.status, other.setting, other.status
         ));
     }
     if runs.iter().any(|run| run.output != first.output) {
         notes.push(
-            "the program did not write the same each time: it may not have done the same work"
+            "the program did not write the same output each time: it may not have done the same work"
                 .to_owned(),
         );
     }
     if first.counts.is_none() {
-        notes.push("the collector's counters are not known: nothing can be recommended".to_owned());
+        notes.push("the collector's counters are unknown: nothing can be recommended".to_owned());
     } else if !runs.iter().all(|run| run.is_exact) {
         notes.push(
-            "a run did not end by itself: its counters are those of the last look, up to 50 ms before".to_owned(),
+            "a run did not end by itself: its counters were read up to 50 ms before the end"
+                .to_owned(),
         );
     }
     if first.wall < NO_TIME {
         notes.push(format!(
-            "a run takes {:.0} ms, most of which is the start of the process: no parameter matters",
+            "a run takes {:.0} ms, mostly to start the process: no parameter matters",
             first.wall * 1e3
         ));
     }
     if let Some(run) = runs.iter().find(|run| !run.took_setting()) {
         let asked = run.asked.map_or(String::new(), |asked| asked.to_string());
         notes.push(format!(
-            "the program sets its parameters itself: asked for {asked}, it ran with {}. OCAMLRUNPARAM has no effect there; change \
+            "the program sets its parameters itself: instead of {asked}, it ran with {}. OCAMLRUNPARAM has no effect on it; change \
              its call of Gc.set",
             run.setting
         ));
@@ -238,14 +240,14 @@ fn notes(runs: &[Measurement], model: &Model) -> Vec<String> {
     }
     if model.widened > WIDENED {
         notes.push(format!(
-            "a run was outside its predicted interval: the model was fitted anew, and its intervals are {:.1} times as wide",
+            "a run was outside its predicted interval: the model was fitted again, and its intervals are {:.1} times as wide",
             model.widened
         ));
     }
     notes
 }
 
-/// What no parameter changes.
+/// What no setting can change.
 fn limits(first: &Measurement, model: &Model, version: Option<Version>) -> Vec<String> {
     let mut limits = Vec::new();
     if let Some(pauses) = &first.pauses {
@@ -261,12 +263,12 @@ fn limits(first: &Measurement, model: &Model, version: Option<Version>) -> Vec<S
         let minor = (first.setting.s * WORD) as f64;
         let rest = first.rss as f64 - heap - minor;
         limits.push(format!(
-            "{} are alive at the peak, whatever o is: who holds them is shown by `bactrian snapshot` and `bactrian heap roots`",
+            "{} are alive at the peak, whatever o is: `bactrian snapshot` and `bactrian heap roots` show what holds them",
             show_bytes(live)
         ));
         if rest > WORTH * first.rss as f64 {
             limits.push(format!(
-                "{} of {} follow neither s nor o: code, stacks, C memory, fragmentation",
+                "{} of {} depend neither on s nor on o: code, stacks, C memory, fragmentation",
                 show_bytes(rest),
                 show_bytes(first.rss as f64)
             ));
@@ -283,23 +285,23 @@ fn limits(first: &Measurement, model: &Model, version: Option<Version>) -> Vec<S
         let share = factor(direct as f64, counts.major_words as f64);
         if counts.major_words > 0 && share > 0.3 {
             let marshal = match version.is_some_and(|version| version >= Version::new(5, 0)) {
-                true => "large blocks, and what Marshal reads",
+                true => "large blocks, and data that Marshal reads",
                 false => "large blocks",
             };
             limits.push(format!(
-                "{} of what the major heap got was allocated there directly ({marshal}): s does not change that",
+                "{} of the words of the major heap were allocated there directly ({marshal}): s does not change that",
                 show_share(share)
             ));
         }
         if counts.dependent_bytes as f64 > WORTH * first.rss as f64 {
             limits.push(format!(
-                "custom blocks hold {} outside the heap, which custom_major_ratio (M) governs, and not o",
+                "custom blocks hold {} outside the heap, which depends on custom_major_ratio (M), not on o",
                 show_bytes(counts.dependent_bytes as f64)
             ));
         }
         if counts.forced_major_collections > 0 {
             limits.push(format!(
-                "the program asks for {} major collections itself",
+                "the program itself requests {} major collections",
                 counts.forced_major_collections
             ));
         }
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recommended_was_run() {
+    fn the_recommended_setting_was_run() {
         for goal in [Goal::Memory(150_000_000), Goal::Slower(0.05), Goal::Balance] {
             let answer = answer(goal, runs());
             let recommended = answer.recommended.expect("something is");
@@ -361,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tuning_cannot_change_is_said_with_numbers() {
+    fn limits_of_tuning_have_numbers() {
         let mut all = runs();
         all[0].pauses = Some(Pauses { total: 0.6, ..Pauses::default() });
         let limits = answer(Goal::Balance, all).limits.join("\n");

@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Cell, Model};
 use crate::setting::Setting;
 
-/// Values of `o` that are looked at.
+/// The values of `o` that are considered.
 pub const OVERHEADS: [u64; 11] = [20, 30, 40, 60, 80, 100, 120, 150, 200, 300, 400];
 
-/// What is wanted.
+/// What to optimise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
-    /// The least time with at most so many bytes.
+    /// The least time with at most this number of bytes.
     Memory(u64),
-    /// The least memory with at most such a part more time than now.
+    /// The least memory with at most this fraction of additional time.
     Slower(f64),
     /// The least product of time and memory.
     Balance,
 }
 
-/// What was chosen.
+/// The chosen setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
     /// The setting, with its time and memory.
@@ -29,11 +29,11 @@ pub struct Choice {
     /// Whether it attains the goal. If not, no setting does, and this one comes nearest.
     #[serde(rename = "attains_goal")]
     pub attains: bool,
-    /// Whether it is no better than what the program has now, as far as noise lets one see.
+    /// Whether it is the present setting, because no other is better by more than the noise.
     pub keeps_present: bool,
 }
 
-/// All settings of which something is known: each `s` that was run with each `o` that is looked at, or was run.
+/// All settings with known or predicted values: each `s` that was run, with each `o` that is considered or was run.
 pub fn cells(model: &Model, run: &[Setting]) -> Vec<Cell> {
     let mut settings: Vec<Setting> = run.to_vec();
     for s in model.sizes() {
@@ -44,7 +44,7 @@ pub fn cells(model: &Model, run: &[Setting]) -> Vec<Cell> {
     settings.into_iter().filter_map(|setting| model.predict(setting)).collect()
 }
 
-/// Those cells that no other beats in both time and memory, by memory.
+/// The cells that no other beats in both time and memory, by memory.
 pub fn pareto(cells: &[Cell]) -> Vec<Cell> {
     let mut sorted: Vec<Cell> = cells.to_vec();
     sorted.sort_by(|a, b| {
@@ -62,7 +62,7 @@ pub fn pareto(cells: &[Cell]) -> Vec<Cell> {
     sorted
 }
 
-/// The best cell. `present` is what the program has now.
+/// The best cell. `present` is the program's present setting.
 pub fn choose(cells: &[Cell], present: &Cell, goal: Goal) -> Option<Choice> {
     let least = |cells: &mut dyn Iterator<Item = &Cell>, by: &dyn Fn(&Cell) -> f64| {
         cells.min_by(|a, b| by(a).total_cmp(&by(b))).copied()
@@ -85,13 +85,13 @@ pub fn choose(cells: &[Cell], present: &Cell, goal: Goal) -> Option<Choice> {
     let attains = found.is_some();
     let cell = found.or(nearest)?;
     let gain = match goal {
-        // Whether the present setting does not attain it is decided without noise.
+        // Whether the present setting attains the goal is decided without noise.
         Goal::Memory(limit) if present.rss.value > limit as f64 => f64::INFINITY,
         Goal::Memory(_) => present.time.value / time(&cell).max(f64::MIN_POSITIVE) - 1.0,
         Goal::Slower(_) => present.rss.value / memory(&cell).max(f64::MIN_POSITIVE) - 1.0,
         Goal::Balance => product(present) / product(&cell).max(f64::MIN_POSITIVE) - 1.0,
     };
-    // Each of both numbers has its noise.
+    // The product of two numbers has the noise of both.
     let noise = match goal {
         Goal::Memory(_) => present.time.relative(),
         Goal::Slower(_) => present.rss.relative(),
@@ -130,18 +130,18 @@ mod tests {
     }
 
     #[test]
-    fn the_front_has_what_nothing_beats() {
+    fn the_front_contains_only_cells_that_none_beats() {
         let front: Vec<_> = pareto(&some()).iter().map(|cell| cell.setting).collect();
         let expected = [(1, 40), (4, 40), (4, 120), (4, 200)];
         assert_eq!(front, expected.map(|(s, o)| Setting { s, o }));
     }
 
     #[test]
-    fn a_limit_holds_for_the_upper_end() {
+    fn a_memory_limit_applies_to_the_upper_end_of_the_interval() {
         let choice = chosen(Goal::Memory(105));
         assert_eq!(choice.cell.setting, Setting { s: 4, o: 40 });
         assert!(choice.attains && !choice.keeps_present);
-        // 110 is within the limit, its interval is not.
+        // 110 is below the limit, the upper end of its interval is not.
         assert_eq!(chosen(Goal::Memory(110)).cell.setting, Setting { s: 4, o: 40 });
         assert_eq!(chosen(Goal::Memory(112)).cell.setting, Setting { s: 4, o: 120 });
         let nearest = chosen(Goal::Memory(10));
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn the_least_memory_in_the_time_that_is_given() {
+    fn the_least_memory_is_chosen_within_a_time_limit() {
         assert_eq!(chosen(Goal::Slower(0.0)).cell.setting, Setting { s: 4, o: 40 });
         assert_eq!(chosen(Goal::Slower(0.25)).cell.setting, Setting { s: 1, o: 40 });
         assert_eq!(chosen(Goal::Balance).cell.setting, Setting { s: 4, o: 40 });
     }
 
     #[test]
-    fn what_is_no_better_than_noise_is_not_recommended() {
+    fn a_gain_below_the_noise_is_not_recommended() {
         let cells = [cell(1, 120, 10.0, 100.0), cell(4, 120, 9.95, 100.0)];
         let choice = choose(&cells, &cells[0], Goal::Memory(200)).expect("there are cells");
         assert!(choice.keeps_present);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_of_every_s_that_was_run() {
+    fn cells_cover_every_s_that_was_run() {
         let program = Lawful::USUAL;
         let runs = [program.run(1 << 18, 120), program.run(1 << 18, 77), program.run(1 << 20, 120)];
         let settings: Vec<_> = runs.iter().map(|run| run.setting).collect();

@@ -1,7 +1,7 @@
-//! Two programs at equal memory, and at equal time: two builds, or the same program of two compilers.
+//! Two programs at equal memory, and at equal time: two builds, or the same program built by two compilers.
 //!
-//! What each needs by default compares their defaults, not them: the newer OCaml may be slower and take less memory, or the other way
-//! round. So both are compared along the front of what they can have.
+//! Comparing what each needs by default compares their defaults: the newer OCaml may be slower and take less memory, or the other
+//! way round. So both are compared along their fronts of time against memory.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,22 +13,22 @@ use crate::setting::Setting;
 /// A comparison of two programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// The least time of each with at most so much memory.
+    /// The least time of each, with the memory that each has at present as the limit.
     pub at_same_memory: Vec<AtSame>,
-    /// The least memory of each in at most so much time.
+    /// The least memory of each, with the time that each takes at present as the limit.
     pub at_same_time: Vec<AtSame>,
 }
 
-/// What both need when one number is the same.
+/// What both programs need under the same limit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AtSame {
-    /// The number that is the same: bytes, or seconds.
+    /// The limit: bytes, or seconds.
     pub bound: f64,
-    /// What it is taken from.
+    /// Which program's present value this is.
     pub of: String,
-    /// The other number of each; none if it cannot keep the bound.
+    /// The other number of each program; none if it cannot keep the limit.
     pub needs: [Option<Need>; 2],
-    /// That of the second as a factor of that of the first.
+    /// The number of the second program divided by that of the first.
     pub factor: Option<f64>,
 }
 
@@ -37,16 +37,16 @@ pub struct AtSame {
 pub struct Need {
     /// Seconds, or bytes.
     pub number: Interval,
-    /// With this setting.
+    /// The setting that attains it.
     pub setting: Setting,
-    /// Whether that was run.
+    /// Whether that setting was run.
     pub measured: bool,
 }
 
 /// Compares two programs of a result.
 pub fn compare(first: &Answer, second: &Answer) -> Comparison {
     let both = [first, second];
-    let names = ["what the first has now", "what the second has now"];
+    let names = ["the first at present", "the second at present"];
     let presents = both.map(|answer| answer.present);
     let rows = |bound: fn(&Cell) -> f64, number: fn(&Cell) -> Interval| {
         let row = |(present, of): (&Cell, &str)| {
@@ -94,16 +94,16 @@ mod tests {
         };
         let usual = answer(Lawful::USUAL);
         let compared = compare(&usual, &answer(slow));
-        // The same memory at each o, and two seconds more.
+        // The same memory for each o, and two more seconds.
         let [first, _] = &compared.at_same_memory[..] else { panic!("two rows") };
         let [a, b] = first.needs.map(|need| need.expect("it can").number.value);
         assert!((b - a - 2.0).abs() < 1e-6, "{first:?}");
         assert_eq!(compared.at_same_time[0].needs[1].map(|need| need.setting), None);
-        // The lean one may have a larger o in the same memory.
+        // The lean program can have a larger o in the same memory.
         let compared = compare(&usual, &answer(lean));
         let [first, second] = &compared.at_same_memory[..] else { panic!("two rows") };
         assert!(first.factor.is_some_and(|factor| factor < 1.0), "{first:?}");
-        // What the lean one has now is less than the other can do with.
+        // The lean program's present memory is too small for the other.
         assert!(second.needs[0].is_none() && second.needs[1].is_some(), "{second:?}");
     }
 }

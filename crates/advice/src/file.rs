@@ -1,5 +1,5 @@
-//! Result files: what was run, kept as JSON. Everything else is derived from that each time, so that a better model
-//! says more of old runs.
+//! Result files: the runs, kept as JSON. Everything else is derived from them each time, so that a better model can say more
+//! about old runs.
 //!
 //! The format is described in `docs/formats/gc.md`.
 
@@ -16,15 +16,15 @@ use crate::model::Cell;
 use crate::plan::{Budget, Why};
 use crate::setting::{MINOR_HEAP, OVERHEAD, Setting};
 
-/// What the file says it is.
+/// The value of the member `format`.
 pub const FORMAT: &str = "bactrian gc";
 /// The version of the format.
 pub const FORMAT_VERSION: u32 = 1;
-/// A longer file is no result.
+/// The maximum size of a result file.
 pub const MOST_BYTES: u64 = 64 << 20;
-/// More runs than anybody waits for.
+/// The maximum number of runs of a program.
 const MOST_RUNS: usize = 10_000;
-/// Longer times, and more bytes and words, are nonsense; sums of the largest that are allowed stay exact.
+/// The maximum time in seconds, and the maximum number of bytes and words. Sums of several maxima do not overflow.
 const MOST_SECONDS: f64 = 1e9;
 const MOST_COUNT: u64 = 1 << 56;
 
@@ -35,11 +35,11 @@ pub struct GcResult {
     pub format: String,
     /// [`FORMAT_VERSION`].
     pub version: u32,
-    /// What was wanted.
+    /// What to optimise.
     pub goal: Goal,
-    /// What could be spent on each program.
+    /// The budget for each program.
     pub budget: Budget,
-    /// What `OCAMLRUNPARAM` held.
+    /// The value of `OCAMLRUNPARAM`.
     pub ocamlrunparam: String,
     /// The program, and the one it is compared with.
     pub subjects: Vec<Subject>,
@@ -50,35 +50,35 @@ pub struct GcResult {
 pub struct Subject {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Its OCaml, as `5.3`; empty if that is not known.
+    /// The version of OCaml, such as `5.3`; empty if unknown.
     pub ocaml: String,
-    /// In the order in which they were done.
+    /// In the order in which they were made.
     pub runs: Vec<Run>,
 }
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What it was for.
+    /// Its purpose.
     pub why: Why,
-    /// What the model said before.
+    /// The model's prediction before the run.
     pub predicted: Option<Cell>,
-    /// What it has shown.
+    /// What was measured.
     pub measured: Measurement,
 }
 
-/// Why a file is no result that can be read.
+/// Why a file cannot be read as a result.
 #[derive(Debug)]
 pub enum GcResultError {
     /// It cannot be read or written.
     Io(io::Error),
-    /// It is no JSON of this shape: where, and what was expected.
+    /// It is not JSON, or does not have the expected structure.
     Shape(serde_json::Error),
-    /// It is JSON of something else.
+    /// It is JSON in another format.
     OtherFormat,
     /// A later version.
     OtherVersion(u32),
-    /// A number or list that cannot be: which.
+    /// A number or list that is impossible, with a description of it.
     Implausible(String),
 }
 
@@ -86,17 +86,19 @@ impl fmt::Display for GcResultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GcResultError::Io(error) => write!(f, "{error}"),
-            GcResultError::Shape(error) => write!(f, "no result of `bactrian gc`: {error}"),
+            GcResultError::Shape(error) => write!(f, "not a result of `bactrian gc`: {error}"),
             GcResultError::OtherFormat => {
-                f.write_str("no result of `bactrian gc`: its format is another one")
+                f.write_str("not a result of `bactrian gc`: it has another format")
             }
             GcResultError::OtherVersion(version) => {
                 write!(
                     f,
-                    "version {version} of the format, this program reads {FORMAT_VERSION}: use a newer bactrian"
+                    "the file has version {version} of the format, and this bactrian reads version {FORMAT_VERSION}: use a newer one"
                 )
             }
-            GcResultError::Implausible(what) => write!(f, "not a result that was measured: {what}"),
+            GcResultError::Implausible(what) => {
+                write!(f, "no measurement can have this value: {what}")
+            }
         }
     }
 }
@@ -110,7 +112,7 @@ impl From<io::Error> for GcResultError {
 }
 
 impl Subject {
-    /// What was measured, in order.
+    /// All measurements, in order.
     pub fn measurements(&self) -> Vec<Measurement> {
         self.runs.iter().map(|run| run.measured.clone()).collect()
     }
@@ -120,7 +122,7 @@ impl GcResult {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, or is no result.
+    /// If it cannot be read, or is not a result.
     pub fn read(path: &Path) -> Result<GcResult, GcResultError> {
         let length = fs::metadata(path)?.len();
         if length > MOST_BYTES {
@@ -129,19 +131,19 @@ impl GcResult {
         GcResult::parse(&fs::read(path)?)
     }
 
-    /// Whether a file looks like one, by its beginning.
+    /// Whether a file begins like a result.
     pub fn is_one(begin: &[u8]) -> bool {
         let text = String::from_utf8_lossy(begin);
         let text: String = text.chars().filter(|c| !c.is_whitespace()).take(40).collect();
         text.starts_with("{\"format\":\"bactriangc\"")
     }
 
-    /// Reads what a file holds.
+    /// Parses the contents of a file.
     ///
     /// # Errors
-    /// If it is no result.
+    /// If they are not a result.
     pub fn parse(bytes: &[u8]) -> Result<GcResult, GcResultError> {
-        /// What every version has.
+        /// The members that all versions have.
         #[derive(Deserialize)]
         struct Head {
             format: String,
@@ -159,10 +161,10 @@ impl GcResult {
         Ok(result)
     }
 
-    /// What a file holds.
+    /// The contents of a file.
     ///
     /// # Errors
-    /// If a number is none (infinite times cannot be measured).
+    /// If a number is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>, GcResultError> {
         self.check()?;
         let mut bytes = serde_json::to_vec(self).map_err(GcResultError::Shape)?;
@@ -200,7 +202,7 @@ impl GcResult {
     }
 }
 
-/// Whether the numbers of a run can be; otherwise which cannot.
+/// Checks that the numbers of a run are possible; otherwise says which is not.
 fn check_run(run: &Run) -> Result<(), String> {
     let Measurement { asked, setting, wall, cpu, rss, counts, pauses, samples, memory, .. } =
         &run.measured;
@@ -284,7 +286,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_result_is_read_back() {
         let result = usual();
         let bytes = result.to_bytes().expect("it was measured");
         assert!(GcResult::is_one(&bytes[..30]));
@@ -292,7 +294,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_values_are_refused() {
         let check = |change: &dyn Fn(&mut GcResult), expected: &str| {
             let mut result = usual();
             change(&mut result);
@@ -300,7 +302,7 @@ pub(crate) mod tests {
             let error = GcResult::parse(&bytes).expect_err(expected).to_string();
             assert!(error.contains(expected), "{error}");
         };
-        check(&|r| r.format = "other".to_owned(), "format is another");
+        check(&|r| r.format = "other".to_owned(), "another format");
         check(&|r| r.version = 9, "version 9");
         check(&|r| r.subjects.clear(), "0 programs");
         check(&|r| r.subjects[0].runs.clear(), "0 runs");

@@ -1,16 +1,16 @@
 //! GC parameters for a program: measured, modelled, verified.
 //!
 //! Two parameters matter for most programs: `s`, the size of the minor heap in words, and `o`, `space_overhead`. They differ in
-//! what can be predicted. How much a minor heap of another size promotes depends on lifetimes that nothing but a run shows, so `s`
-//! is measured. What `o` does follows a law: a major cycle is due when a part o/100 of the live heap has been allocated, so the
-//! work of all cycles is proportional to (100+o)/o, and the heap to 1+o/100. So `o` is modelled, from two measured values
-//! ([`model`]), and what is recommended ([`choice`]) is run once before it is said ([`plan`]).
+//! what can be predicted. How much a minor heap of another size would promote depends on the lifetimes of objects, which only a
+//! run shows, so `s` is measured. The effect of `o` follows a law: a major cycle is due when o/100 times the live heap has been
+//! allocated, so the work of all cycles is proportional to (100+o)/o, and the heap to 1+o/100. So `o` is modelled from two
+//! measured values ([`model`]), and a recommendation ([`choice`]) is verified by a run before it is made ([`plan`]).
 //!
 //! [`setting`], [`measurement`], [`model`], [`choice`], [`plan`], [`answer`] and [`comparison`] do no I/O; [`runner`] runs the
 //! program, and [`file`] reads and writes results.
 //!
 //! Promises: every predicted number has an interval, a measured number is never replaced by a predicted one, and a result file is
-//! checked when it is read, so that nothing in it can make the rest panic.
+//! validated when it is read, so that nothing in it can make the other modules panic.
 
 pub mod answer;
 pub mod choice;

@@ -1,4 +1,4 @@
-//! What one run of a program has shown, in plain numbers that a result file keeps.
+//! The measurements of one run of a program, in plain numbers that a result file keeps.
 
 use bactrian_analysis::gc_rules::GcFacts;
 use schemars::JsonSchema;
@@ -9,81 +9,81 @@ use crate::setting::Setting;
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
-    /// What was asked for; none: nothing was, it ran as it is.
+    /// The requested setting; none: the program ran unchanged.
     pub asked: Option<Setting>,
-    /// What the runtime had at the end, where it could be read: a program may set parameters itself.
+    /// The runtime's parameters at the end, if they could be read: a program may set them itself.
     pub setting: Setting,
-    /// Seconds from start to end.
+    /// Elapsed seconds.
     pub wall: f64,
-    /// Seconds on processors, of all threads.
+    /// Seconds of processor time of all threads.
     pub cpu: f64,
-    /// The most bytes that it had in physical memory.
+    /// The peak of resident memory, in bytes.
     pub rss: u64,
-    /// How it ended, in words.
+    /// The exit status, in words.
     pub status: String,
-    /// A hash of its standard output and of its standard error.
+    /// Hashes of standard output and of standard error.
     pub output: [u64; 2],
-    /// Whether the counters are those of the very end.
+    /// Whether the counters are from the very end of the run.
     #[serde(rename = "exact")]
     pub is_exact: bool,
-    /// What the collector counted.
+    /// The collector's counters.
     pub counts: Option<Counts>,
-    /// How long it stood still for the collector, where that was measured.
+    /// The collector's pauses, if they were measured.
     pub pauses: Option<Pauses>,
-    /// What memory was used for at its peak, in a run that took long enough to be looked at.
+    /// Memory by use at the peak, if the run was long enough for a look at it.
     pub memory: Option<MemoryParts>,
     /// Resident memory over time: nanoseconds since the start, and bytes.
     pub samples: Vec<(u64, u64)>,
 }
 
-/// What the collector counted. Words are those of the runtime, of 8 bytes.
+/// The collector's counters. A word has 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Words allocated in minor heaps.
     pub minor_words: u64,
-    /// Words promoted from them.
+    /// Words promoted from minor heaps.
     pub promoted_words: u64,
-    /// Words allocated in the major heap, promoted ones included.
+    /// Words allocated in the major heap, including promoted words.
     pub major_words: u64,
     /// Minor collections.
     pub minor_collections: u64,
     /// Complete major cycles.
     pub major_collections: u64,
-    /// Major collections that the program asked for.
+    /// Major collections that the program requested.
     pub forced_major_collections: u64,
     /// Compactions.
     pub compactions: u64,
-    /// Words of the major heap at the end.
+    /// The size of the major heap at the end, in words.
     pub heap_words: u64,
-    /// The most words that it had.
+    /// The maximum size of the major heap, in words.
     pub top_heap_words: u64,
-    /// Words of the heap that are not free at the end.
+    /// Words of the major heap that are not free at the end.
     pub live_words: u64,
-    /// Bytes outside the heap that custom blocks have declared, at the end.
+    /// Bytes outside the heap that custom blocks declared, at the end.
     pub dependent_bytes: u64,
-    /// The most domains that were seen to run.
+    /// The maximum number of domains seen running.
     pub domains: u64,
 }
 
 /// Pauses, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pauses {
-    /// How many.
+    /// The number of pauses.
     pub count: u64,
-    /// All of them together: the time in the collector.
+    /// The total duration: the time in the collector.
     pub total: f64,
-    /// One in a hundred is longer.
+    /// The 99th percentile.
     pub p99: f64,
     /// The longest.
     pub longest: f64,
 }
 
-/// Bytes in physical memory by their use.
+/// Resident bytes by use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryParts {
-    /// Of the major heap, in use.
+    /// The part of the major heap that is in use.
     pub heap_used: u64,
-    /// Of the major heap, free.
+    /// The free part of the major heap.
     pub heap_free: u64,
     /// Minor heaps.
     pub minor_heaps: u64,
@@ -94,8 +94,8 @@ pub struct MemoryParts {
 }
 
 impl Measurement {
-    /// What time is measured by: processor time of a program with one domain, which another process on the machine disturbs
-    /// least, and elapsed time of one with several, for which it is the point.
+    /// The time that counts: for a program with one domain its processor time, which other processes on the machine disturb
+    /// least; for a program with several domains the elapsed time, which is what domains are meant to shorten.
     pub fn time(&self, by: TimeBy) -> f64 {
         match by {
             TimeBy::Cpu => self.cpu,
@@ -103,7 +103,7 @@ impl Measurement {
         }
     }
 
-    /// What the rules want to know of it.
+    /// The facts that the rules need.
     pub fn facts(&self) -> GcFacts {
         let Some(counts) = &self.counts else { return GcFacts::default() };
         let known = |number: u64| Some(number as f64);
@@ -123,7 +123,7 @@ impl Measurement {
         }
     }
 
-    /// Whether the program took the setting that it was asked to take.
+    /// Whether the program ran with the requested setting.
     pub fn took_setting(&self) -> bool {
         self.asked.is_none_or(|asked| {
             // OCaml 5 rounds a minor heap up to whole pages.
@@ -144,13 +144,13 @@ pub enum TimeBy {
 }
 
 impl TimeBy {
-    /// What is right for these runs.
+    /// The time that suits these runs.
     pub fn of(runs: &[Measurement]) -> TimeBy {
         let has_domains =
             runs.iter().any(|run| run.counts.is_some_and(|counts| counts.domains > 1));
-        // A server spends its time waiting; no processor time at all is a clock that was not read.
-        let is_told = runs.iter().all(|run| run.cpu > 0.0);
-        if has_domains || !is_told { TimeBy::Wall } else { TimeBy::Cpu }
+        // Without any processor time, that clock could not be read.
+        let has_cpu = runs.iter().all(|run| run.cpu > 0.0);
+        if has_domains || !has_cpu { TimeBy::Wall } else { TimeBy::Cpu }
     }
 
     /// In words.

@@ -1,17 +1,18 @@
-//! What `o` does, fitted to measured runs: time and memory at values of `o` that were not run.
+//! The effect of `o`, fitted to measured runs: time and memory at values of `o` that were not run.
 //!
 //! The law. Marking and sweeping a heap of live size L costs time proportional to the heap, L(1+o/100). A cycle is due when
 //! L·o/100 has been allocated in the major heap, so a program that allocates D words there has D/(L·o/100) cycles, and all cycles
 //! together cost time proportional to D·(100+o)/o: L cancels. The peak of the memory is a fixed part and L(1+o/100).
 //!
-//! So there are two unknowns that all values of `s` share, the time per unit of D·(100+o)/o and the live bytes L at the peak, and for each
-//! `s` what only it decides, which is why nothing is said of an `s` that was not run. Both unknowns come from pairs of runs with the same `s`
-//! and another `o`.
+//! So there are two unknowns that all values of `s` share: the time per unit of D·(100+o)/o, and the live bytes L at the peak.
+//! Both come from pairs of runs with the same `s` and different values of `o`. Everything else depends on `s` in an unknown way,
+//! so the model predicts nothing for an `s` that was not run.
 //!
-//! Intervals, of 95 %, have two parts. Noise is what repeated runs of one setting differ by, joined with a prior so that two runs
-//! that happen to agree prove nothing. The error of the law is a part of what is extrapolated: in a public sweep of 32
-//! programs on OCaml 5.4 and 5.5, slopes between neighbouring values of `o` differ by about a quarter for time, and by a fifth for
-//! memory. If a run was outside the interval that was predicted for it, the error is widened until it would have been inside.
+//! Intervals have a confidence of 95 % and two parts. The first is noise: how much repeated runs of one setting differ, combined
+//! with a prior, so that two runs that happen to agree prove nothing. The second is the error of the law, a fraction of the
+//! extrapolated change: in a public sweep of 32 programs on OCaml 5.4 and 5.5, slopes between neighbouring values of `o` differ
+//! by about a quarter for time, and by a fifth for memory. If a run is outside its predicted interval, this error is widened
+//! until the run would have been inside.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,19 +20,20 @@ use serde::{Deserialize, Serialize};
 use crate::measurement::{Measurement, TimeBy};
 use crate::setting::{Setting, WORD};
 
-/// Half the width of an interval of 95 %, in standard deviations.
+/// Half the width of a 95 % interval, in standard deviations.
 const WIDTH: f64 = 2.0;
-/// The noise that is assumed before anything is repeated, as a part of the number, and how many repetitions that counts as.
+/// The noise assumed before any run is repeated, relative to the number; and the number of repetitions that this assumption is
+/// worth.
 const PRIOR_TIME_NOISE: f64 = 0.02;
 const PRIOR_MEMORY_NOISE: f64 = 0.005;
 const PRIOR_WEIGHT: f64 = 2.0;
-/// The error of the law for time and for memory, at 95 %, as a part of what is extrapolated.
+/// The error of the law for time and for memory, at 95 %, relative to the extrapolated change.
 const LAW_TIME: f64 = 0.25;
 const LAW_MEMORY: f64 = 0.20;
-/// A law that was off by more is no law.
+/// The error of the law is never widened by more than this factor.
 const MOST_WIDENED: f64 = 20.0;
 
-/// A number with its interval of 95 %.
+/// A number with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// The most likely value.
@@ -48,12 +50,12 @@ impl Interval {
         Interval { value, low: (value - half).max(0.0), high: value + half }
     }
 
-    /// Whether a number is in it.
+    /// Whether the interval contains a number.
     pub fn contains(&self, number: f64) -> bool {
         self.low <= number && number <= self.high
     }
 
-    /// Half its width as a part of its value.
+    /// Half its width, relative to its value.
     pub fn relative(&self) -> f64 {
         if self.value > 0.0 { (self.high - self.low) / 2.0 / self.value } else { 0.0 }
     }
@@ -68,7 +70,7 @@ pub struct Cell {
     pub time: Interval,
     /// The peak of resident memory, in bytes.
     pub rss: Interval,
-    /// Whether this very setting was run.
+    /// Whether this setting was run.
     #[serde(rename = "measured")]
     pub is_measured: bool,
 }
@@ -76,19 +78,19 @@ pub struct Cell {
 /// The law, fitted to runs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
-    /// Which time it is of.
+    /// Which time it predicts.
     pub time_by: TimeBy,
-    /// How much repeated runs differ in time, as a part of it: a standard deviation.
+    /// The standard deviation of the time of repeated runs, relative to the time.
     pub time_noise: f64,
     /// The same for memory.
     pub memory_noise: f64,
-    /// How many repetitions the noise was measured by; 0: it is assumed.
+    /// The number of repetitions from which the noise was estimated; 0 if it is assumed.
     pub repetitions: u64,
     /// Seconds of marking and sweeping at o = 100 and the first `s`; none if only one value of `o` was run.
     pub major_seconds: Option<f64>,
-    /// The live bytes at the peak, as far as memory follows `o`; none if only one value of `o` was run.
+    /// The live bytes at the peak, as far as memory depends on `o`; none if only one value of `o` was run.
     pub live_bytes: Option<f64>,
-    /// By how much the error of the law was widened, since a run was outside its interval: 1 if none was.
+    /// The factor by which the error of the law was widened because a run was outside its interval; 1 if none was.
     pub widened: f64,
     #[serde(skip)]
     slopes: Option<Slopes>,
@@ -105,15 +107,15 @@ struct Slopes {
     memory: (f64, f64),
 }
 
-/// A run, as the law sees it.
+/// A run, reduced to what the law needs.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     setting: Setting,
     time: f64,
     rss: f64,
-    /// Words allocated in the major heap; 1 where they are not known.
+    /// Words allocated in the major heap; 1 if unknown.
     allocated: f64,
-    /// The most that its heap could still have grown, in bytes.
+    /// The number of bytes by which its heap could still have grown.
     room: f64,
 }
 
@@ -156,7 +158,7 @@ impl Model {
         model
     }
 
-    /// Time and memory at a setting; none if its `s` was not run, or if it takes the law and there is none yet.
+    /// Time and memory at a setting; none if its `s` was not run, or if the law is needed and unknown.
     pub fn predict(&self, setting: Setting) -> Option<Cell> {
         self.predict_from(setting, &self.points, self.widened)
     }
@@ -169,7 +171,7 @@ impl Model {
         sizes
     }
 
-    /// Whether the law is known: two values of `o` were run with the same `s`.
+    /// Whether the law is known, which takes runs with the same `s` and two values of `o`.
     pub fn has_law(&self) -> bool {
         self.slopes.is_some()
     }
@@ -214,7 +216,7 @@ impl Model {
         Some(Cell { setting, time, rss, is_measured: false })
     }
 
-    /// Slopes by least squares within each `s`.
+    /// Slopes by least squares, with a separate intercept for each `s`.
     fn fit_slopes(&self) -> Option<Slopes> {
         let (mut time, mut memory) = (Slope::default(), Slope::default());
         for s in self.sizes() {
@@ -225,7 +227,7 @@ impl Model {
         let of = |slope: Slope, noise: f64, number: fn(&Point) -> f64| {
             let mean =
                 self.points.iter().map(number).sum::<f64>() / self.points.len().max(1) as f64;
-            // Less work takes no longer, and a larger `o` takes no less memory: the opposite is noise.
+            // Less work cannot take longer, and a larger `o` cannot take less memory: a negative slope is noise.
             let value = (slope.xy / slope.xx).max(0.0);
             (slope.xx > 0.0).then(|| (value, mean * noise / slope.xx.sqrt()))
         };
@@ -235,7 +237,8 @@ impl Model {
         })
     }
 
-    /// By how much the error of the law has to be widened, so that each run is in the interval that all others of its `s` predict.
+    /// The factor by which the error of the law must be widened so that each run is in the interval predicted from all other runs
+    /// with its `s`.
     fn widening(&self) -> f64 {
         let mut widest = 1.0_f64;
         for point in &self.points {
@@ -263,7 +266,7 @@ fn point(run: &Measurement, time_by: TimeBy) -> Point {
     Point { setting: run.setting, time: run.time(time_by), rss: run.rss as f64, allocated, room }
 }
 
-/// The standard deviation of repeated runs as a part of the number, joined with what is assumed; and how many repetitions there were.
+/// The standard deviation of repeated runs relative to the number, combined with the prior, and the number of repetitions.
 fn noise(points: &[Point], number: fn(&Point) -> f64, prior: f64) -> (f64, u64) {
     let (mut sum, mut repetitions) = (PRIOR_WEIGHT * square(prior), 0_u64);
     let mut settings: Vec<Setting> = points.iter().map(|point| point.setting).collect();
@@ -286,7 +289,7 @@ fn square(number: f64) -> f64 {
     number * number
 }
 
-/// Sums for a slope.
+/// The sums from which a slope is computed.
 #[derive(Clone, Copy, Default)]
 struct Slope {
     xx: f64,
@@ -294,7 +297,7 @@ struct Slope {
 }
 
 impl Slope {
-    /// Adds a group of points, which has an intercept of its own.
+    /// Adds a group of points with its own intercept.
     fn add(&mut self, points: impl Iterator<Item = (f64, f64)> + Clone) {
         let (mut count, mut x_sum, mut y_sum) = (0.0, 0.0, 0.0);
         for (x, y) in points.clone() {
@@ -308,7 +311,7 @@ impl Slope {
     }
 }
 
-/// A mean weighted by certainty.
+/// A mean weighted by the inverse of the variance.
 #[derive(Default)]
 struct Mean {
     weight: f64,
@@ -336,7 +339,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::measurement::Counts;
 
-    /// A program that keeps the law: seconds of its own, seconds per word of marking and sweeping, fixed and live bytes.
+    /// A program that obeys the law: its own seconds, seconds per word of marking and sweeping, fixed and live bytes.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Lawful {
         pub(crate) own: f64,
@@ -360,7 +363,7 @@ pub(crate) mod tests {
             (time, self.fixed + (s * WORD) as f64 + self.live * (1.0 + o as f64 / 100.0))
         }
 
-        /// A run, with time and memory off by these factors.
+        /// A run whose time and memory are off by these factors.
         pub(crate) fn run_off(&self, setting: Setting, by: (f64, f64)) -> Measurement {
             let (time, rss) = self.truth(setting);
             let words = Lawful::allocated(setting.s);
@@ -396,7 +399,7 @@ pub(crate) mod tests {
     const K256: u64 = 262_144;
 
     #[test]
-    fn a_program_that_keeps_the_law_is_predicted() {
+    fn a_program_that_obeys_the_law_is_predicted() {
         let program = Lawful::USUAL;
         let runs = [program.run(K256, 120), program.run(K256, 40), program.run(1 << 20, 120)];
         let model = Model::fit(&runs);
@@ -464,7 +467,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Whatever was measured, an interval is in order and finite, and holds its value.
+        /// Whatever was measured, an interval is ordered and finite, and contains its value.
         #[test]
         fn intervals_are_in_order(
             runs in prop::collection::vec(
@@ -491,7 +494,7 @@ pub(crate) mod tests {
             }
         }
 
-        /// With noise of a few per cent, the truth is in the interval far more often than not.
+        /// With a few per cent of noise, the truth is usually in the interval.
         #[test]
         fn truth_is_in_the_interval(
             own in 0.1..100.0_f64, per_word in 1e-10..1e-7_f64, live in 1e6..1e8_f64,
@@ -507,7 +510,7 @@ pub(crate) mod tests {
             ];
             let cell = Model::fit(&runs).predict(setting(o)).expect("its s was run");
             let (time, rss) = program.truth(setting(o));
-            // Noise is uniform here, and up to its bounds: twice the interval holds it always.
+            // Noise is uniform and bounded here, so an interval of twice the width always contains the truth.
             let near = |it: Interval, truth: f64| (it.value - truth).abs() <= (it.high - it.low);
             prop_assert!(near(cell.time, time), "{cell:?} but {time}");
             prop_assert!(near(cell.rss, rss), "{cell:?} but {rss}");

@@ -1,8 +1,9 @@
-//! Which run comes next: as few as possible, the last of them to verify what will be recommended.
+//! Decides which run comes next: as few runs as possible, the last of which verifies the recommendation.
 //!
-//! First the program as it is, twice, for the noise; then the default `s` with another `o`, for the law; then larger minor heaps, as long as
-//! they bring something; then what the model recommends. If that turns out otherwise, the model is fitted anew, and what it
-//! recommends then is run, as long as the budget lasts. A budget that is exhausted leaves the best of what was run.
+//! First the program runs unchanged, twice, for the noise; then with the default `s` and another `o`, for the law; then with
+//! larger minor heaps, as long as they help; then with what the model recommends. If that run is outside its prediction, the
+//! model is fitted again, and its new recommendation is run, as long as the budget lasts. When the budget is exhausted, the best
+//! setting that was run is recommended.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,21 +13,22 @@ use crate::measurement::Measurement;
 use crate::model::{Cell, Model};
 use crate::setting::{MINOR_HEAP, Setting, WORD};
 
-/// How many runs there may be without a repetition of the first: then noise is assumed.
+/// With at most this number of runs, the first is not repeated, and the noise is assumed.
 const FEW: usize = 4;
-/// How much larger the minor heap becomes with each step.
+/// The factor by which the minor heap grows with each step.
 const STEP: u64 = 4;
-/// How many steps are taken.
+/// The maximum number of steps.
 const STEPS: u64 = 2;
-/// A larger minor heap that brings less, in time and in promoted words, is the last that is tried.
+/// A step that saves less than this fraction of the promoted words, or costs time beyond this fraction and the noise, is the
+/// last.
 const WORTH_A_STEP: f64 = 0.03;
 
-/// What may be spent.
+/// The budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
-    /// Runs in all.
+    /// The maximum number of runs.
     pub runs: usize,
-    /// Seconds in all.
+    /// The maximum total time, in seconds.
     pub seconds: f64,
 }
 
@@ -36,30 +38,30 @@ impl Default for Budget {
     }
 }
 
-/// A run that is to be done.
+/// The next run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Next {
-    /// With these parameters; none: as it is.
+    /// Its parameters; none: the program runs unchanged.
     pub setting: Option<Setting>,
-    /// What for.
+    /// Its purpose.
     pub why: Why,
-    /// What the model says of it.
+    /// The model's prediction.
     pub predicted: Option<Cell>,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// The program as it is.
+    /// To measure the program unchanged.
     Present,
-    /// The same again: how much runs differ.
+    /// To measure how much equal runs differ.
     Noise,
-    /// What another `o` does.
+    /// To measure the effect of another `o`.
     Law,
-    /// What a larger minor heap does.
+    /// To measure the effect of a larger minor heap.
     MinorHeap,
-    /// Whether the model is right about what will be recommended.
+    /// To check the model's recommendation.
     Verification,
 }
 
@@ -67,16 +69,16 @@ impl Why {
     /// In words.
     pub fn in_words(self) -> &'static str {
         match self {
-            Why::Present => "as it is",
-            Why::Noise => "again, for the noise",
-            Why::Law => "another o, for the law",
+            Why::Present => "unchanged",
+            Why::Noise => "again, to measure noise",
+            Why::Law => "another o, to fit the law",
             Why::MinorHeap => "a larger minor heap",
-            Why::Verification => "verifies the recommendation",
+            Why::Verification => "to verify the recommendation",
         }
     }
 }
 
-/// What to run next; none if all is known that the budget allows.
+/// The next run; none if nothing remains to be learned, or the budget is exhausted.
 pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
     let plain = |why| Some(Next { setting: None, why, predicted: None });
     let Some(first) = runs.first() else { return plain(Why::Present) };
@@ -91,7 +93,7 @@ pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
     if runs.len() == 1 && all > FEW {
         return plain(Why::Noise);
     }
-    // A program that sets its parameters itself would do the same again and again.
+    // A program that sets its parameters itself would run with the same ones each time.
     if first.counts.is_none() || !runs.iter().all(Measurement::took_setting) {
         return None;
     }
@@ -127,7 +129,7 @@ pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
     })
 }
 
-/// A second `o`, far enough from the present one to see a difference, in the direction of the goal.
+/// A second `o`, far enough from the present one to show a difference, in the direction of the goal.
 fn other_overhead(first: &Measurement, goal: Goal) -> u64 {
     let wants_less_memory = match goal {
         Goal::Memory(limit) => first.rss > limit,
@@ -142,18 +144,18 @@ fn other_overhead(first: &Measurement, goal: Goal) -> u64 {
     }
 }
 
-/// Whether a minor heap of this size leaves room for anything else.
+/// Whether a minor heap of this size leaves enough of the goal's memory for the rest.
 fn fits(first: &Measurement, s: u64, goal: Goal) -> bool {
     let domains = first.counts.map_or(1, |counts| counts.domains.max(1));
     let more = s.saturating_sub(first.setting.s).saturating_mul(WORD).saturating_mul(domains);
     match goal {
         Goal::Memory(limit) => more < limit / 2,
-        // It could not be paid back by a smaller heap.
+        // A smaller major heap could not make up for it.
         Goal::Slower(_) | Goal::Balance => more < first.rss.saturating_mul(2),
     }
 }
 
-/// Whether the last step brought something, so that the next may, too.
+/// Whether the last step helped, so that the next one may help too.
 fn is_worth_a_step(before: &Measurement, after: &Measurement, model: &Model) -> bool {
     let promoted = |run: &Measurement| run.counts.map_or(0, |counts| counts.promoted_words) as f64;
     let time = |run: &Measurement| run.time(model.time_by);
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
     use crate::model::tests::Lawful;
 
-    /// Runs what is planned, on a program that keeps the law but for what `off` says.
+    /// Makes the planned runs, with a program that obeys the law except for the factors `off`.
     fn play(
         goal: Goal,
         budget: Budget,
@@ -186,7 +188,7 @@ mod tests {
     const LAWFUL: fn(Setting) -> (f64, f64) = |_| (1.0, 1.0);
 
     #[test]
-    fn six_runs_end_with_a_verification() {
+    fn the_sixth_run_verifies_the_recommendation() {
         for goal in [Goal::Memory(120_000_000), Goal::Slower(0.05), Goal::Balance] {
             let (runs, whys) = play(goal, Budget::default(), LAWFUL);
             assert_eq!(whys[..3], [Why::Present, Why::Noise, Why::Law], "{goal:?}");
@@ -200,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_refuted_prediction_is_followed_by_another_run() {
-        // What is predicted for another o is far off, but where it was measured.
+        // The prediction for another o is far off, except where it was measured.
         let off = |setting: Setting| match setting.o {
             20..=119 => (1.6, 1.0),
             _ => (1.0, 1.0),
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_budget_has_no_repetition_but_a_verification() {
+    fn a_small_budget_skips_the_repetition_and_not_the_verification() {
         let (_, whys) = play(Goal::Slower(0.5), Budget { runs: 3, seconds: 1e6 }, LAWFUL);
         assert_eq!(whys, [Why::Present, Why::Law, Why::Verification]);
         let (_, whys) = play(Goal::Balance, Budget { runs: 1, seconds: 1e6 }, LAWFUL);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn time_limits_runs_as_well() {
+    fn the_time_limit_ends_the_runs() {
         let one = Lawful::USUAL.run(262_144, 120).wall;
         let budget = Budget { runs: 100, seconds: 3.5 * one };
         let (_, whys) = play(Goal::Slower(0.5), budget, LAWFUL);

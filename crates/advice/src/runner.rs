@@ -1,8 +1,8 @@
-//! Runs a program as planned, and measures each run from outside.
+//! Makes the planned runs of a program, and measures each from outside.
 //!
-//! A run is as the program is, but for `OCAMLRUNPARAM`, where the streams lead, and the agent that has its end wait for the
-//! counters to be read ([`bactrian_capture::measure`]). What it writes goes nowhere but into a hash, by which runs are compared; of its
-//! standard error the end is kept for a message.
+//! The program runs unchanged except for `OCAMLRUNPARAM`, the destinations of its streams, and the agent, which makes the
+//! program's end wait until the counters have been read ([`bactrian_capture::measure`]). Its output is only hashed, so that runs
+//! can be compared; the end of its standard error is kept for a message.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -23,55 +23,55 @@ use crate::measurement::{Counts, Measurement, MemoryParts, Pauses};
 use crate::plan::{Budget, Next, Why};
 use crate::setting::Setting;
 
-/// What is shown of the end of a program's standard error.
+/// How many bytes of the end of the program's standard error are kept.
 const KEPT: usize = 2_000;
-/// The parameters of a program whose own could not be read.
+/// Assumed for a program whose parameters could not be read.
 const UNKNOWN: Setting = Setting { s: 262_144, o: 120 };
 
-/// A program that is run again and again.
+/// A program that is run repeatedly.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The file to run.
     pub program: PathBuf,
-    /// What it is called: its first argument.
+    /// Its name, the first element of its argument vector.
     pub name: OsString,
     /// Its other arguments.
     pub arguments: Vec<OsString>,
-    /// What it reads on standard input; none: nothing.
+    /// The file that it reads on standard input; none: standard input is empty.
     pub input: Option<PathBuf>,
 }
 
-/// A run, and what it said.
+/// A finished run.
 #[derive(Debug)]
 pub struct Ran {
-    /// What it has shown.
+    /// What was measured.
     pub measurement: Measurement,
-    /// Its OCaml, as `5.3`; empty if that is not known.
+    /// The version of OCaml, such as `5.3`; empty if unknown.
     pub ocaml: String,
     /// The end of its standard error.
     pub last_words: String,
     /// Whether it ended with status 0.
     pub is_success: bool,
-    /// Whether it was ended because it took longer than the budget.
+    /// Whether it was killed because it exceeded the budget's time.
     pub was_stopped: bool,
-    /// Why the counters are not known, if they are not.
+    /// Why the counters are unknown, if they are.
     pub why_no_counters: Option<String>,
 }
 
-/// The variable that holds parameters, and the one that is read if it is not set.
+/// The variable that holds the parameters, and the one that the runtime reads instead if the first is not set.
 const VARIABLES: [&str; 2] = ["OCAMLRUNPARAM", "CAMLRUNPARAM"];
 
-/// What the program's parameters are set to already, in our own environment.
+/// The parameters that the program would inherit from our environment.
 pub fn present_parameters() -> String {
     let set = VARIABLES.iter().find_map(std::env::var_os);
     set.map_or_else(String::new, |value| value.to_string_lossy().into_owned())
 }
 
 impl Subject {
-    /// Runs it once, as planned.
+    /// Makes the planned run.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the program cannot be started.
     pub fn run(&self, next: &Next, present: &str, budget: Budget) -> io::Result<Ran> {
         let variables = match (next.setting, next.why) {
             (None, _) | (_, Why::Present | Why::Noise) => Vec::new(),
@@ -98,13 +98,13 @@ impl Subject {
             limit: Duration::try_from_secs_f64(budget.seconds).ok(),
         };
         let measured = measure.run()?;
-        // A child of the program may still have the pipes: what it writes later is not waited for.
+        // A child of the program may still hold the pipes: what it writes later is not waited for.
         let [output, error] = drains.map(|drain| drain.until_end_or(Duration::from_secs(1)));
         Ok(ran(next.setting, measured, [output.0, error.0], error.1))
     }
 }
 
-/// A stream that is read to its end.
+/// A stream that is being read to its end on a thread.
 struct Drain(std::sync::Arc<std::sync::Mutex<Drained>>, thread::JoinHandle<()>);
 
 struct Drained {
@@ -132,7 +132,7 @@ fn drain(mut stream: impl Read + Send + 'static) -> Drain {
 }
 
 impl Drain {
-    /// The hash of all that came, and the end of it.
+    /// Waits for the end of the stream, but not longer than `patience`; returns the hash of its contents, and their end.
     fn until_end_or(self, patience: Duration) -> (u64, String) {
         let begin = std::time::Instant::now();
         while !self.1.is_finished() && begin.elapsed() < patience {
@@ -184,7 +184,7 @@ fn ran(asked: Option<Setting>, measured: Measured, output: [u64; 2], last_words:
     }
 }
 
-/// What the collector counted; none if one of the numbers that everything rests on is missing.
+/// The collector's counters; none if an indispensable one is missing.
 pub fn counts(statistics: &Statistics, domains: u64) -> Option<Counts> {
     let number = |name: &str| statistics.get(name).map(|number| number.whole());
     let facts = bactrian_analysis::gc_rules::GcFacts::from_named(|name| {
@@ -207,7 +207,7 @@ pub fn counts(statistics: &Statistics, domains: u64) -> Option<Counts> {
     })
 }
 
-/// The parameters that the runtime has.
+/// The runtime's parameters.
 pub fn setting_of(statistics: &Statistics) -> Option<Setting> {
     let number = |name: &str| statistics.get(name).map(|number| number.whole());
     Some(Setting { s: number("minor_heap_size")?, o: number("space_overhead")?.max(1) })

@@ -1,8 +1,9 @@
-//! What can be said of a program that is not run again: from the counters that it has now.
+//! What the counters of a running program say, which is not run again.
 //!
-//! The law of `o` needs no second run to give bounds. What is alive lies between what the law takes the heap for, heap/(1+o/100), and what of it
-//! is not free; so the heap at another `o` lies between the law applied to both. The collector's share of the time bounds what
-//! another `o` costs or saves. Of `s` nothing follows but that bound.
+//! The law of `o` gives bounds without a second run. The live words lie between heap/(1+o/100), which is what the law derives
+//! from the size of the heap, and the words of the heap that are not free; so the heap at another `o` lies between the law
+//! applied to both. The collector's share of the time bounds what another `o` costs or saves. About `s`, nothing follows beyond
+//! that bound.
 
 use bactrian_analysis::gc_rules::{self, GcFacts, GcFinding};
 use bactrian_analysis::units::{show_bytes, show_share};
@@ -13,29 +14,29 @@ use crate::choice::OVERHEADS;
 use crate::model::{Interval, work_factor};
 use crate::setting::{Setting, WORD, short_words};
 
-/// The share of the minor words that is promoted from which on a larger minor heap is worth an experiment.
+/// With a smaller share of promoted words, a larger minor heap is not worth an experiment.
 const WORTH_AN_EXPERIMENT: f64 = 0.02;
 
 /// What a running program's counters say.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunningAnswer {
-    /// The parameter `s`, if it is known.
+    /// The parameter `s`, if known.
     pub s: Option<u64>,
-    /// The parameter `o`, if it is known.
+    /// The parameter `o`, if known.
     pub o: Option<u64>,
-    /// Bytes of the major heap.
+    /// The size of the major heap in bytes.
     pub heap: Option<u64>,
-    /// The share of what is allocated in minor heaps that is promoted.
+    /// Promoted words divided by words allocated in minor heaps.
     pub promotion_rate: Option<f64>,
-    /// The share of the time that the collector takes, if pauses are measured.
+    /// The collector's share of the time, if pauses are measured.
     pub collector_share: Option<f64>,
-    /// What the law says of other values of `o`.
+    /// What the law says about other values of `o`.
     pub rows: Vec<OverheadRow>,
-    /// What the rules have found.
+    /// What the rules found.
     pub findings: Vec<GcFinding>,
-    /// What cannot be said, and why.
+    /// What the counters cannot show, and why.
     pub unknown: Vec<String>,
-    /// Which short experiment would tell.
+    /// The short experiment that would show it.
     pub experiment: String,
 }
 
@@ -44,15 +45,15 @@ pub struct RunningAnswer {
 pub struct OverheadRow {
     /// `space_overhead`.
     pub o: u64,
-    /// Bytes of the major heap; these are bounds.
+    /// The size of the major heap in bytes, with bounds.
     pub heap: Interval,
-    /// Work of marking and sweeping as a factor of now.
+    /// The work of marking and sweeping, relative to now.
     pub work: f64,
-    /// Bounds of the time as a factor of now, if the collector's share is known.
+    /// Bounds of the time relative to now, if the collector's share is known.
     pub time: Option<Interval>,
 }
 
-/// What follows from counters.
+/// What follows from the counters.
 pub fn answer(facts: &GcFacts, collector_share: Option<f64>) -> RunningAnswer {
     let whole = |number: f64| number.max(0.0) as u64;
     let (s, o) = (facts.minor_heap_words.map(whole), facts.space_overhead.map(whole));
@@ -65,27 +66,27 @@ pub fn answer(facts: &GcFacts, collector_share: Option<f64>) -> RunningAnswer {
     };
     let mut unknown = vec![match (promotion_rate, collector_share) {
         (Some(rate), Some(share)) => format!(
-            "what another s does: {} is promoted now, and how much a larger minor heap would promote depends on lifetimes that \
-             only a run shows. It can save {} of the time at most, all that the collector takes",
+            "the effect of another s: {} is promoted now, and how much a larger minor heap would promote depends on lifetimes that \
+             only a run shows. It can save at most {} of the time, the collector's share",
             show_share(rate),
             show_share(share)
         ),
         (Some(rate), None) => format!(
-            "what another s does: {} is promoted now, and how much a larger minor heap would promote depends on lifetimes that \
+            "the effect of another s: {} is promoted now, and how much a larger minor heap would promote depends on lifetimes that \
              only a run shows",
             show_share(rate)
         ),
-        (None, _) => "what another s does: how much is promoted is not known".to_owned(),
+        (None, _) => "the effect of another s: how much is promoted is unknown".to_owned(),
     }];
     if o.is_none() {
         unknown.push(
-            "what another o does: the present one is not known (a recording of an older version)"
+            "the effect of another o: the present one is unknown (the recording is of an older version)"
                 .to_owned(),
         );
     }
     if collector_share.is_none() {
         unknown.push(
-            "how much time the collector takes: pauses are measured in programs that bactrian live has started".to_owned(),
+            "the collector's share of the time: pauses are measured only in programs that bactrian live started".to_owned(),
         );
     }
     RunningAnswer {
@@ -124,13 +125,13 @@ fn experiment(s: Option<u64>, o: Option<u64>, rate: Option<f64>) -> String {
     let larger = Setting { s: s.unwrap_or(262_144).saturating_mul(4), o: o.unwrap_or(120) };
     match rate {
         Some(rate) if rate < WORTH_AN_EXPERIMENT => format!(
-            "only {} is promoted: a larger s can bring little, and no experiment is needed for that. For o, set another one and watch \
+            "only {} is promoted: a larger s can gain little, and no experiment is needed. For o, set another value and watch \
              `bactrian live`",
             show_share(rate)
         ),
         _ => format!(
-            "start the program once with OCAMLRUNPARAM=s={} (a minor heap of {}) and compare the promotion rate after the same work with \
-             `bactrian gc PID`; or, with work that can be repeated, `bactrian gc -- PROGRAM` does all of this",
+            "start the program once with OCAMLRUNPARAM=s={} (a minor heap of {}), and compare the promotion rate after the same work with \
+             `bactrian gc PID`. If the work can be repeated, `bactrian gc -- PROGRAM` does all of this",
             short_words(larger.s),
             show_bytes((larger.s * WORD) as f64)
         ),
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn unknown_effects_are_listed() {
         let answer = answer(&GcFacts::default(), None);
         assert!(answer.rows.is_empty() && answer.unknown.len() == 3, "{answer:?}");
         let calm = GcFacts { promoted_words: Some(1e6), ..FACTS };

@@ -1,4 +1,4 @@
-//! A setting of the two parameters, and how it is written where a program gets it from.
+//! A setting of the two parameters, in the forms in which a program can be given it.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use bactrian_ocaml::Version;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a word.
+/// Bytes in a word.
 pub const WORD: u64 = 8;
-/// The least and the most words that the runtime takes for a minor heap.
+/// The range of minor heap sizes that the runtime accepts, in words.
 pub const MINOR_HEAP: std::ops::RangeInclusive<u64> = 257..=1 << 28;
-/// Percentages that make sense: with less than 1 the collector never stops.
+/// The values of `o` that make sense: below 1, the collector would run all the time.
 pub const OVERHEAD: std::ops::RangeInclusive<u64> = 1..=1_000_000;
-/// Domains for which OCaml 5 reserves minor heaps, unless `d` says otherwise.
+/// The number of domains for which OCaml 5 reserves minor heaps, unless `d` says otherwise.
 const MOST_DOMAINS: u64 = 128;
 
 /// The parameters `s` and `o`.
@@ -27,7 +27,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The values of `OCAMLRUNPARAM` with these two in it. Others that are there stay; these two are replaced.
+    /// The value of `OCAMLRUNPARAM` with these two parameters added to, or replaced in, the present value.
     pub fn ocamlrunparam(self, present: &str) -> String {
         let others = present.split(',').filter(|item| !item.is_empty());
         let others = others.filter(|item| !item.starts_with(['s', 'o']));
@@ -36,13 +36,13 @@ impl Setting {
         all.join(",")
     }
 
-    /// The stanza of a dune file that sets it for what dune runs (`dune exec`, tests). What is installed does not get it: a
-    /// runtime parameter is no option of the linker.
+    /// The stanza of a dune file that sets it for whatever dune runs (`dune exec`, tests). Installed programs do not get it:
+    /// runtime parameters are not linker options.
     pub fn dune(self, present: &str) -> String {
         format!("(env (_ (env-vars (OCAMLRUNPARAM \"{}\"))))", self.ocamlrunparam(present))
     }
 
-    /// The call that sets it in the program itself, wherever it runs. It comes after the runtime's start.
+    /// The call that sets it in the program itself, wherever it runs, but only after the runtime has started.
     pub fn gc_set(self) -> String {
         format!(
             "let () = Gc.set {{ (Gc.get ()) with minor_heap_size = {}; space_overhead = {} }}",
@@ -50,7 +50,7 @@ impl Setting {
         )
     }
 
-    /// Bytes of address space that OCaml 5 reserves for minor heaps: for as many domains as there may be. None for OCaml 4.
+    /// Bytes of address space that OCaml 5 reserves for minor heaps, for the maximum number of domains. None for OCaml 4.
     pub fn reservation(self, version: Option<Version>, present: &str) -> Option<u64> {
         if version? < Version::new(5, 0) {
             return None;
@@ -67,7 +67,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Words as `OCAMLRUNPARAM` takes them: 256k, 4M, 1000.
+/// A number of words in the syntax of `OCAMLRUNPARAM`: 256k, 4M, 1000.
 pub fn short_words(words: u64) -> String {
     const UNITS: [(u64, &str); 2] = [(1 << 20, "M"), (1 << 10, "k")];
     let unit = UNITS.iter().find(|(size, _)| words > 0 && words.is_multiple_of(*size));

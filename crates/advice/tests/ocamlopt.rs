@@ -1,6 +1,6 @@
-//! The law of `o`, and exact counters for each `s`, on a large real program: OCaml's own optimising compiler.
+//! The law of `o`, and exact counters for each `s`, on a large real program: OCaml's optimising compiler.
 //!
-//! Only counters are looked at, which do not depend on how busy the machine is.
+//! Only counters are compared; they do not depend on the load of the machine.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -55,10 +55,10 @@ impl Compilation {
         ran.measurement
     }
 
-    /// What the runtime itself prints.
+    /// The value that the runtime itself prints.
     fn printed(&self, setting: Setting, name: &str) -> u64 {
         let mut command = Command::new(&self.subject.program);
-        // As long as that of the measured run: the standard library keeps a copy of it.
+        // Parameters as long as those of the measured run, because the standard library keeps a copy of them.
         let parameters = setting.ocamlrunparam("v=0x400");
         let output = command
             .args(&self.subject.arguments)
@@ -71,10 +71,10 @@ impl Compilation {
     }
 }
 
-/// On a program that does the same in each run, counters are equal to the last word (crates/capture/tests/live/measured.rs). What the
-/// compiler promotes depends also on the files that it finds: by 0.4 % on the folder in which it runs and on an output that is
-/// there already, and so does whether it forces two major collections. So here counters may differ by a hundredth, and major
-/// collections are not compared.
+/// For a program that does the same work in each run, the counters are equal to the last word
+/// (crates/capture/tests/live/measured.rs). What the compiler promotes also depends on files: by 0.4 % on its working directory,
+/// and on whether its output exists already. Whether it forces two major collections depends on these too. So here counters may
+/// differ by 1 %, and major collections are not compared.
 #[test]
 fn counters_agree_with_those_of_the_runtime_for_each_measured_s() {
     let compilation = Compilation::new();
@@ -95,7 +95,7 @@ fn counters_agree_with_those_of_the_runtime_for_each_measured_s() {
     }
 }
 
-/// Cycles times heap, divided by (100+o)/o, is the same for all o. Measured by hand on 245 M minor words: 126 to 141.
+/// Cycles times heap, divided by (100+o)/o, is the same for all o. Measured by hand for 245 M minor words: 126 to 141.
 #[test]
 fn work_of_the_major_collector_follows_the_law_of_o() {
     let compilation = Compilation::new();

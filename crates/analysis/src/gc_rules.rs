@@ -1,35 +1,35 @@
-//! Rules about the parameters of the collector: what a program's counters say of them, each with the numbers that triggered it.
+//! Rules about GC parameters: what a program's counters show about them, with the numbers that triggered each rule.
 //!
-//! The rules are pure. A heap snapshot, live numbers and the runs of `bactrian gc` bring what they know ([`GcFacts`]); a rule that
-//! lacks a number says nothing.
+//! The rules are pure functions. A heap snapshot, live numbers and the runs of `bactrian gc` provide the facts that they know
+//! ([`GcFacts`]). A rule that lacks a number finds nothing.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::units::{show_bytes, show_count, show_share};
 
-/// Bytes of a word.
+/// Bytes in a word.
 const WORD: f64 = 8.0;
-/// Fewer minor collections say little about a rate.
+/// With fewer minor collections, a promotion rate means little.
 const FEWEST_MINOR: f64 = 20.0;
-/// A promotion rate that is worth a word.
+/// The promotion rate above which the first rule applies.
 const HIGH_PROMOTION: f64 = 0.05;
-/// Survivors die young if the promoted words are so many times what is alive.
+/// If the promoted words are this many times the live words, most promoted blocks die soon.
 const DIE_YOUNG: f64 = 4.0;
-/// Less free memory in a heap is not worth a word, in bytes.
+/// With fewer free bytes in a heap, the second rule does not apply.
 const MUCH_FREE: f64 = 16e6;
-/// The heap is much larger than `space_overhead` explains from this factor on.
+/// The heap is too large if it is this many times the size that `space_overhead` explains.
 const BEYOND_OVERHEAD: f64 = 1.5;
-/// Custom blocks drive the collector if there are so many times more cycles than allocated words explain.
+/// Custom blocks drive the collector if there are this many times the cycles that the allocated words explain.
 const MORE_CYCLES: f64 = 3.0;
-/// Memory of custom blocks is worth a word from this share of the live words on.
+/// Custom blocks matter if their memory is at least this fraction of the live words.
 const MUCH_CUSTOM: f64 = 0.25;
-/// Minor heaps of domains are emptied too early below this use of them.
+/// Minor heaps of domains are emptied too early if they are less full than this.
 const LITTLE_WORK: f64 = 0.2;
 /// Fewer synchronised minor collections cost little.
 const MANY_SYNCHRONISED: f64 = 200.0;
 
-/// What is known of a program's collector. Counts are since the program's start.
+/// Facts about a program's collector. Counts are since the program's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GcFacts {
     /// Words of a minor heap: the parameter `s`.
@@ -38,32 +38,32 @@ pub struct GcFacts {
     pub space_overhead: Option<f64>,
     /// Words allocated in minor heaps.
     pub minor_words: Option<f64>,
-    /// Words promoted from them.
+    /// Words promoted from minor heaps.
     pub promoted_words: Option<f64>,
-    /// Words allocated in the major heap, promoted ones included.
+    /// Words allocated in the major heap, including promoted words.
     pub major_words: Option<f64>,
     /// Minor collections.
     pub minor_collections: Option<f64>,
     /// Complete major cycles.
     pub major_collections: Option<f64>,
-    /// Major collections that the program has asked for.
+    /// Major collections that the program requested.
     pub forced_major_collections: Option<f64>,
     /// Words of the major heap.
     pub heap_words: Option<f64>,
-    /// Words of it that are not free.
+    /// Words of the major heap that are not free.
     pub live_words: Option<f64>,
-    /// Bytes outside the heap that custom blocks have declared.
+    /// Bytes outside the heap that custom blocks declared.
     pub dependent_bytes: Option<f64>,
-    /// Domains that run.
+    /// Running domains.
     pub domains: Option<f64>,
 }
 
-/// What a rule has found.
+/// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GcFinding {
-    /// Which rule it was.
+    /// The rule.
     pub rule: GcRule,
-    /// What was seen, with the numbers that triggered the rule.
+    /// The observation, with the numbers that triggered the rule.
     pub sentence: String,
     /// What to do.
     pub advice: &'static str,
@@ -73,18 +73,18 @@ pub struct GcFinding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GcRule {
-    /// Much is promoted, and dies soon after.
+    /// Many words are promoted, and die soon after.
     PromotedTooEarly,
-    /// The heap is much larger than what is alive.
+    /// The heap is much larger than the live words.
     HeapMuchLargerThanLive,
     /// Custom blocks make the collector run more often than allocation does.
     CustomBlocksDriveCollector,
-    /// Domains stop each other for nearly empty minor heaps.
+    /// Domains stop each other to collect nearly empty minor heaps.
     DomainsWithLittleWork,
 }
 
 impl GcRule {
-    /// Its name, as in JSON.
+    /// The name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             GcRule::PromotedTooEarly => "promoted-too-early",
@@ -96,7 +96,7 @@ impl GcRule {
 }
 
 impl GcFacts {
-    /// From numbers by the names that the runtime's own `Gc.stat` and `Gc.control` use, as snapshots have them.
+    /// Takes numbers by the names that the runtime's `Gc.stat` and `Gc.control` use, as snapshots have them.
     pub fn from_named(number: impl Fn(&str) -> Option<f64>) -> GcFacts {
         let heap_words = number("heap_words");
         let used = match number("free_list_words") {
@@ -117,19 +117,19 @@ impl GcFacts {
             heap_words,
             live_words: used,
             dependent_bytes: number("dependent_bytes"),
-            // OCaml 4 has one, and does not count it.
+            // OCaml 4 has one domain, and no counter for it.
             domains: Some(number("domains").unwrap_or(1.0)),
         }
     }
 
-    /// The share of the words allocated in minor heaps that was promoted.
+    /// Promoted words divided by words allocated in minor heaps.
     pub fn promotion_rate(&self) -> Option<f64> {
         let (minor, promoted) = (self.minor_words?, self.promoted_words?);
         (minor > 0.0).then(|| promoted / minor)
     }
 }
 
-/// What all rules find.
+/// The findings of all rules.
 pub fn find(facts: &GcFacts) -> Vec<GcFinding> {
     let rules = [
         promoted_too_early,
@@ -159,7 +159,7 @@ fn promoted_too_early(facts: &GcFacts) -> Option<GcFinding> {
             promoted / live.max(1.0),
         ),
         advice: "A larger minor heap (s) gives values time to die in it: try four times as many words. `bactrian gc -- \
-                 PROGRAM` measures what that brings.",
+                 PROGRAM` measures the effect.",
     })
 }
 
@@ -178,7 +178,7 @@ fn heap_much_larger_than_live(facts: &GcFacts) -> Option<GcFinding> {
             show_bytes(live * WORD),
             show_bytes(explained * WORD),
         ),
-        advice: "It was larger once, or is fragmented. Gc.compact gives back what is free (not in OCaml 5.0 and 5.1); a lower \
+        advice: "It was larger once, or is fragmented. Gc.compact frees the rest (not in OCaml 5.0 and 5.1); a lower \
                  space_overhead (o) keeps the next peak smaller.",
     })
 }

@@ -1,4 +1,4 @@
-//! `bactrian gc` on real programs: what is recommended was run, and what is said of each run is what the runtime itself says.
+//! `bactrian gc` on real programs: recommendations were run, and the counters of each run equal those that the runtime prints.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -39,11 +39,11 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// The words that the runtime says it has promoted.
+/// The promoted words that the runtime itself prints.
 fn promoted(program: &Path, run: &Value) -> u64 {
     let number = |name: &str| run["setting"][name].as_u64().expect("a number");
     let setting = Setting { s: number("s"), o: number("o") };
-    // As long as that of the measured run: the standard library keeps a copy of it.
+    // As long as those of the measured run, because the standard library keeps a copy of them.
     let parameters = match run["why"].as_str() {
         Some("present" | "noise") => "v=0x400".to_owned(),
         _ => setting.ocamlrunparam("v=0x400"),
@@ -56,7 +56,7 @@ fn promoted(program: &Path, run: &Value) -> u64 {
 }
 
 #[test]
-fn what_is_recommended_was_run_and_measured_exactly() {
+fn the_recommended_setting_was_run_and_measured_exactly() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let program = steady(compiler);
         let result = answer(&["gc", "--json", "--", path(&program), "1000"]);
@@ -79,7 +79,7 @@ fn what_is_recommended_was_run_and_measured_exactly() {
 }
 
 #[test]
-fn a_result_is_kept_and_asked_again_without_running_anything() {
+fn a_kept_result_answers_other_goals_without_running_anything() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("steady.gc");
     let program = steady(Compiler::OCaml4);
@@ -94,9 +94,9 @@ fn a_result_is_kept_and_asked_again_without_running_anything() {
         "what nothing beats",
         "@ now",
     ] {
-        assert!(shown.contains(part) || shown.contains("as it is"), "{part}: {shown}");
+        assert!(shown.contains(part) || shown.contains("the present setting"), "{part}: {shown}");
     }
-    // What the program prints is not shown.
+    // The program's own output is not shown.
     assert!(!shown.contains("1000000"), "{shown}");
     let mode = fs::metadata(&file).expect("it was written").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -144,7 +144,7 @@ fn two_programs_are_compared_at_equal_memory() {
 }
 
 #[test]
-fn a_running_program_is_told_what_the_law_says_of_o() {
+fn counters_of_a_running_program_bound_the_effect_of_o() {
     let mut child = Command::new(steady(Compiler::OCaml4));
     let mut child = child.arg("1000000").stdout(Stdio::null()).spawn().expect("it starts");
     let pid = child.id().to_string();
@@ -170,7 +170,7 @@ fn a_running_program_is_told_what_the_law_says_of_o() {
         };
         assert!(heap(40) < heap(120) && heap(120) < heap(400), "{result:#}");
         let unknown = result["unknown"].to_string();
-        assert!(unknown.contains("what another s does"), "{unknown}");
+        assert!(unknown.contains("the effect of another s"), "{unknown}");
     }
     let nobody = run(&["gc", "4194304999"]);
     assert!(!nobody.status.success());

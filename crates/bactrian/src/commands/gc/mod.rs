@@ -1,4 +1,4 @@
-//! `bactrian gc`: which GC parameters for this program, with evidence.
+//! `bactrian gc`: recommends GC parameters for a program, with evidence.
 
 mod plot;
 mod running;
@@ -27,38 +27,37 @@ use crate::output::{Console, print_envelope, write_file};
 
 /// Find GC parameters for a program: measured, modelled, verified.
 ///
-/// Runs the program a few times, unmodified but for OCAMLRUNPARAM, and reads the collector's exact counters from
-/// outside. The size of the minor heap (s) is measured; what space_overhead (o) does is modelled from two runs; what is
-/// recommended is run once before it is said. The program's standard input is empty unless --input names a file, what it
-/// writes to its standard streams is compared between runs and not shown, and files that it writes are written in
-/// every run.
+/// Runs the program a few times, unchanged except for OCAMLRUNPARAM, and reads the collector's exact counters from outside. The
+/// size of the minor heap (s) is measured; the effect of space_overhead (o) is modelled from two runs; a recommendation is
+/// verified by a run before it is made. The program's standard input is empty unless --input names a file. Its output is compared
+/// between runs and not shown. Files that it writes are written again in every run.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bactrian gc -- ./prover problem.ae                 the least time x memory
   bactrian gc --memory 500MB -- ./prover problem.ae  the fastest setting in 500 MB
   bactrian gc --slower 5% -- ./prover problem.ae     the least memory, at most 5 % slower
   bactrian gc -o prover.gc -- ./prover problem.ae    keep the result
-  bactrian gc prover.gc --memory 300MB               ask it again, without running anything
+  bactrian gc prover.gc --memory 300MB               another goal for a kept result, without running anything
   bactrian gc --against ./new -- ./old problem.ae    two builds at equal memory
-  bactrian gc 1234                                   what a running program's counters say
-  bactrian gc run.live                               the same of a recording (bactrian live --record)")]
+  bactrian gc 1234                                   what a running program's counters show
+  bactrian gc run.live                               the same for a recording (bactrian live --record)")]
 pub struct Args {
-    /// The number of a process, a recording of live numbers, or a result that was kept
+    /// A process ID, a recording of live numbers, or a kept result
     #[arg(value_name = "TARGET", conflicts_with = "command", required_unless_present = "command")]
     target: Option<String>,
-    /// What may be spent: runs, a time, or both, whichever is exhausted first
+    /// The budget: a number of runs, a time, or both; whichever is exhausted first ends the runs
     #[arg(long, value_name = "RUNS,TIME", value_parser = budget, default_value = "6,10min")]
     budget: Budget,
-    /// The fastest setting that needs at most so much memory
+    /// Find the fastest setting that needs at most this much memory
     #[arg(long, value_name = "SIZE", conflicts_with = "slower")]
     memory: Option<Bytes>,
-    /// The least memory with at most so much more time
+    /// Find the setting with the least memory that is at most this much slower
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     slower: Option<f64>,
-    /// Run this program, too, with the same arguments, and compare both at equal memory
+    /// Also run this program, with the same arguments, and compare both at equal memory
     #[arg(long, value_name = "PROGRAM", requires = "command")]
     against: Option<OsString>,
-    /// What the program reads on standard input, in every run
+    /// The file that the program reads on standard input, in every run
     #[arg(long, value_name = "FILE", requires = "command")]
     input: Option<PathBuf>,
     /// Keep the result in this file
@@ -168,7 +167,7 @@ impl Experiment<'_> {
                 let Measurement { wall, rss, .. } = &ran.measurement;
                 console.note(&format!("  {wall:.2} s, {}", show_bytes(*rss as f64)))?;
             }
-            // A run that did not do its work says nothing of the parameters.
+            // A run that did not finish its work says nothing about the parameters.
             let is_usable = !ran.was_stopped && !interrupted();
             if is_usable || measured.is_empty() {
                 let Next { why, predicted, .. } = next;
@@ -199,19 +198,19 @@ impl Experiment<'_> {
         Ok(console.note(&format!("run {} of at most {of}: {setting}", done + 1))?)
     }
 
-    /// Whether it makes sense to run it again.
+    /// Whether further runs make sense.
     fn judge_first(&self, ran: &Ran, console: &mut Console) -> Result<(), Failure> {
         let name = self.program.name.to_string_lossy();
         if ran.was_stopped {
             return Err(Failure::NotSupported(format!(
-                "{name} still ran when the time of --budget was over, and was ended. A server does not end: ask `bactrian gc PID` \
-                 while it runs; what takes longer needs a larger --budget"
+                "{name} was still running when the time of --budget was over, and was killed. A server does not end: use `bactrian gc PID` \
+                 while it runs. A program that takes longer needs a larger --budget"
             )));
         }
         let status = &ran.measurement.status;
         if status.starts_with("signal") {
             return Err(Failure::Input(anyhow::anyhow!(
-                "{name} was killed ({status}): there is nothing to compare"
+                "{name} was killed by a signal ({status}): there is nothing to compare"
             )));
         }
         if let Some(why) = &ran.why_no_counters {
@@ -222,14 +221,14 @@ impl Experiment<'_> {
         if !ran.is_success {
             let last = ran.last_words.lines().last().unwrap_or_default();
             console.warn(&format!(
-                "{name} ended with {status}; the last line on its standard error: {last:?}"
+                "{name} ended with {status}; the last line of its standard error: {last:?}"
             ))?;
         }
         Ok(())
     }
 }
 
-/// What is no program to be run.
+/// Answers from a process, a recording or a kept result, without running a program.
 fn of_target(target: &str, args: &Args, console: &mut Console) -> Result<Status, Failure> {
     if let Ok(pid) = target.parse() {
         return running::of_process(pid, args.json, console);
@@ -274,13 +273,13 @@ fn show(result: &GcResult, args: &Args, console: &mut Console) -> Result<Status,
 fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
     let number = number.filter(|number| (0.0..=10_000.0).contains(number));
-    number.map(|number| number / 100.0).ok_or_else(|| "write a percentage, as 5%".to_owned())
+    number.map(|number| number / 100.0).ok_or_else(|| "write a percentage, such as 5%".to_owned())
 }
 
 /// `6`, `10min`, or `6,10min`.
 fn budget(text: &str) -> Result<Budget, String> {
-    let no = || "write runs, a time, or both: 6, 10min or 6,10min".to_owned();
-    // What is not said does not limit.
+    let no = || "write a number of runs, a time, or both: 6, 10min or 6,10min".to_owned();
+    // A part that is not given is no limit.
     let (mut runs, mut seconds) = (None, None);
     for part in text.split(',') {
         if let Ok(number) = part.trim().parse::<usize>() {
@@ -309,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budgets_are_runs_or_time_or_both() {
+    fn a_budget_is_runs_or_time_or_both() {
         let of = |text| budget(text).map(|it| (it.runs, it.seconds)).ok();
         assert_eq!(of("6,10min"), Some((6, 600.0)));
         assert_eq!(of("90s"), Some((6, 90.0)));

@@ -1,14 +1,14 @@
-//! Time against memory as a picture of characters.
+//! Time against memory, drawn with characters.
 
 use bactrian_advice::answer::Answer;
 use bactrian_advice::model::Cell;
 use bactrian_analysis::units::show_bytes;
 
-/// Characters across and lines down.
+/// The size in characters and lines.
 const WIDTH: usize = 64;
 const HEIGHT: usize = 14;
 
-/// What stands for what, the most important last.
+/// The meaning of the marks; later ones are drawn over earlier ones.
 const LEGEND: &str = "· predicted   o measured   @ now   * recommended";
 
 /// The lines of the picture; none if there is only one point.
@@ -61,7 +61,7 @@ pub fn plot(answer: &Answer) -> Vec<String> {
     lines
 }
 
-/// Seconds, with three digits that say something.
+/// Seconds with three significant digits.
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         seconds if seconds >= 100.0 => format!("{seconds:.0} s"),

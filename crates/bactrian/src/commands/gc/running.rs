@@ -1,4 +1,4 @@
-//! `bactrian gc PID|RECORDING`: what the counters of a program say that is not run again.
+//! `bactrian gc PID|RECORDING`: what the counters of a program show without another run.
 
 use std::fs::File;
 use std::io::{self, BufReader, Write};
@@ -21,23 +21,23 @@ use crate::failure::{Failure, Status};
 use crate::live::opening::bad_recording;
 use crate::output::{Align, Console, HEADING, Table, print_envelope};
 
-/// Of a process that runs.
+/// For a running process.
 pub fn of_process(pid: u32, json: bool, console: &mut Console) -> Result<Status, Failure> {
     let mut counters = Counters::find(pid).map_err(Failure::NotSupported)?;
     let statistics = counters.statistics().map_err(Failure::NotSupported)?;
     let facts = GcFacts::from_named(|name| statistics.get(name).map(|number| number.real()));
-    // Pauses are known where somebody measures them already.
+    // Pauses are known only if something is measuring them already.
     let mut watch = Watch::attach(pid).with_context(|| format!("there is no process {pid}"))?;
     let numbers = watch.poll();
     let share = numbers.pauses.as_ref().ok().map(|pauses| {
-        // It is measured since the agent came; that is the start in what was started under bactrian live.
+        // They have been measured since the agent was loaded; in a program that bactrian live started, since its start.
         pauses.times.sum() as f64 / (numbers.age as f64).max(1.0)
     });
     let name = format!("process {pid}, OCaml {}", counters.version());
     show(&name, &answer(&facts, share), json, console)
 }
 
-/// Of a recording of live numbers.
+/// For a recording of live numbers.
 pub fn of_recording(path: &Path, json: bool, console: &mut Console) -> Result<Status, Failure> {
     let context = || path.display().to_string();
     let file = File::open(path).with_context(context)?;
@@ -48,7 +48,7 @@ pub fn of_recording(path: &Path, json: bool, console: &mut Console) -> Result<St
         match event {
             Ok(event) => database.add(event),
             Err(error) => {
-                // What came before is as good as it was.
+                // The events before the error are good.
                 console.warn(&format!("{}: {error}", path.display()))?;
                 break;
             }
@@ -82,7 +82,7 @@ fn show(
 
 fn print(name: &str, answer: &RunningAnswer, console: &mut Console) -> io::Result<()> {
     writeln!(console.out(), "{HEADING}{}{HEADING:#}", crate::output::visible(name))?;
-    let unknown = || "not known".to_owned();
+    let unknown = || "unknown".to_owned();
     for (what, value) in [
         ("minor heap (s)", answer.s.map_or_else(unknown, |s| format!("{} words", short_words(s)))),
         ("space_overhead (o)", answer.o.map_or_else(unknown, |o| o.to_string())),
@@ -117,6 +117,6 @@ fn print(name: &str, answer: &RunningAnswer, console: &mut Console) -> io::Resul
     }
     table.print_apart(console)?;
     print_findings(&answer.findings, console)?;
-    print_list("what the counters do not say", &answer.unknown, console)?;
-    print_list("what would tell", std::slice::from_ref(&answer.experiment), console)
+    print_list("what the counters cannot show", &answer.unknown, console)?;
+    print_list("what would show it", std::slice::from_ref(&answer.experiment), console)
 }

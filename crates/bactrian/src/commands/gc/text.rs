@@ -12,7 +12,7 @@ use bactrian_analysis::units::{show_bytes, show_count, show_number, show_share};
 use super::plot::{plot, seconds};
 use crate::output::{Align, Console, FAINT, GOOD, HEADING, Table, WARNING, visible};
 
-/// So many settings of the front are listed.
+/// The maximum number of settings of the front that are listed.
 const MOST_OF_FRONT: usize = 12;
 
 /// Prints the answer for one program.
@@ -24,7 +24,7 @@ pub fn print(answer: &Answer, console: &mut Console) -> io::Result<()> {
     };
     writeln!(console.out(), "{HEADING}{}{HEADING:#}{ocaml}", visible(&command))?;
     let noise = match answer.model.repetitions {
-        0 => format!("assumed to differ by {}", show_share(answer.model.time_noise)),
+        0 => format!("equal runs are assumed to differ by {}", show_share(answer.model.time_noise)),
         _ => format!("equal runs differ by {}", show_share(answer.model.time_noise)),
     };
     writeln!(
@@ -45,7 +45,7 @@ pub fn print(answer: &Answer, console: &mut Console) -> io::Result<()> {
     }
     print_findings(&answer.findings, console)?;
     print_list("what tuning cannot change", &answer.limits, console)?;
-    print_list("before you believe it", &answer.notes, console)
+    print_list("reasons to doubt this", &answer.notes, console)
 }
 
 fn print_runs(runs: &[RunRow], console: &mut Console) -> io::Result<()> {
@@ -106,7 +106,7 @@ fn change(factor: f64) -> String {
 
 fn print_recommendation(answer: &Answer, console: &mut Console) -> io::Result<()> {
     let wanted = match answer.goal {
-        Goal::Memory(bytes) => format!("the fastest in {}", show_bytes(bytes as f64)),
+        Goal::Memory(bytes) => format!("the least time in {}", show_bytes(bytes as f64)),
         Goal::Slower(part) => format!("the least memory, at most {} slower", show_share(part)),
         Goal::Balance => "the least time × memory".to_owned(),
     };
@@ -118,7 +118,7 @@ fn print_recommendation(answer: &Answer, console: &mut Console) -> io::Result<()
     if choice.keeps_present {
         writeln!(
             console.out(),
-            "\n{HEADING}recommended{HEADING:#} ({wanted}): {GOOD}as it is{GOOD:#} ({setting}); nothing that was run is better by more than \
+            "\n{HEADING}recommended{HEADING:#} ({wanted}): {GOOD}the present setting{GOOD:#} ({setting}); no setting that was run is better by more than \
              the noise"
         )?;
         return print_reservation(recommended, console);
@@ -133,7 +133,7 @@ fn print_recommendation(answer: &Answer, console: &mut Console) -> io::Result<()
     if let Some(RunRow { predicted: Some(cell), time, rss, as_predicted, .. }) = verification {
         let verdict = match as_predicted {
             Some(true) => "as predicted",
-            _ => "not as predicted: the model was fitted anew with this run",
+            _ => "not as predicted: the model was fitted again with this run",
         };
         writeln!(
             console.out(),
@@ -148,7 +148,7 @@ fn print_recommendation(answer: &Answer, console: &mut Console) -> io::Result<()
     } else {
         writeln!(
             console.out(),
-            "  measured {}, {}; this setting was run and not predicted",
+            "  measured {}, {}; this setting was run without a prediction",
             seconds(choice.cell.time.value),
             show_bytes(choice.cell.rss.value)
         )?;
@@ -163,7 +163,7 @@ fn print_reservation(recommended: &Recommendation, console: &mut Console) -> io:
     match recommended.reservation {
         Some(bytes) => writeln!(
             console.out(),
-            "  {FAINT}OCaml 5 reserves {} of addresses for minor heaps with it, which counts against ulimit -v and not as \
+            "  {FAINT}with it, OCaml 5 reserves {} of address space for minor heaps, which counts against ulimit -v, but not as \
              memory{FAINT:#}",
             show_bytes(bytes as f64)
         ),
@@ -178,9 +178,9 @@ fn print_front(answer: &Answer, console: &mut Console) -> io::Result<()> {
         ("±", Align::Right),
         ("time", Align::Right),
         ("±", Align::Right),
-        ("known by", Align::Left),
+        ("source", Align::Left),
     ]);
-    // All of a long front is in the JSON; here it is thinned out evenly.
+    // The complete front is in the JSON; here a long one is thinned out evenly.
     let step = answer.front.len().div_ceil(MOST_OF_FRONT).max(1);
     for cell in answer.front.iter().step_by(step) {
         let cells = vec![
@@ -200,19 +200,19 @@ fn print_front(answer: &Answer, console: &mut Console) -> io::Result<()> {
     table.print(console)
 }
 
-/// Prints what rules have found.
+/// Prints what the rules found.
 pub fn print_findings(findings: &[GcFinding], console: &mut Console) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
-    writeln!(console.out(), "\n{HEADING}what the counters say{HEADING:#}")?;
+    writeln!(console.out(), "\n{HEADING}what the counters show{HEADING:#}")?;
     for GcFinding { sentence, advice, .. } in findings {
         writeln!(console.out(), "- {WARNING}{sentence}{WARNING:#}. {FAINT}{advice}{FAINT:#}")?;
     }
     Ok(())
 }
 
-/// Prints sentences under a heading.
+/// Prints a list of sentences under a heading.
 pub fn print_list(heading: &str, sentences: &[String], console: &mut Console) -> io::Result<()> {
     if sentences.is_empty() {
         return Ok(());
@@ -224,7 +224,7 @@ pub fn print_list(heading: &str, sentences: &[String], console: &mut Console) ->
     Ok(())
 }
 
-/// Prints two programs side by side.
+/// Prints a comparison of two programs.
 pub fn print_comparison(
     comparison: &Comparison,
     answers: &[Answer],
@@ -252,8 +252,8 @@ pub fn print_comparison(
             ("at most", Align::Right),
             ("the first", Align::Left),
             ("the second", Align::Left),
-            ("second against first", Align::Right),
-            ("the bound is", Align::Left),
+            ("second to first", Align::Right),
+            ("limit from", Align::Left),
         ]);
         for row in rows {
             let need = |need: &Option<bactrian_advice::comparison::Need>| match need {
@@ -263,7 +263,7 @@ pub fn print_comparison(
                     error(&need.number),
                     need.setting
                 ),
-                None => "cannot".to_owned(),
+                None => "impossible".to_owned(),
             };
             let [first, second] = row.needs.each_ref().map(need);
             let factor = row.factor.map_or(String::new(), change);
