@@ -32,14 +32,14 @@ fn main() {
     if let Err(reason) = sources::build(&ui, &out) {
         if is_built {
             println!(
-                "cargo:warning=the page in ui/dist was built from other sources, and cannot be built anew: {reason}"
+                "cargo:warning=the page in ui/dist was built from other sources, and cannot be rebuilt: {reason}"
             );
             return copy(&built, &out);
         }
         eprintln!(
-            "\nThe page of `bactrian view` is missing: {} does not have it as built, and it cannot be \
+            "\nThe page of `bactrian view` is missing: {} does not contain it, and it cannot be \
              built from {}: {reason}.\nInstall node 18 or later with npm (Debian: nodejs npm), or take \
-             sources that have it.\n",
+             sources that contain it.\n",
             built.display(),
             ui.display()
         );

@@ -1,6 +1,5 @@
-//! The sources of the page, how it is built, and a digest of the sources. `ui/dist` contains a built page
-//! with the digest of its sources. `build.rs` uses it if the sources have not changed, and `cargo xtask page`
-//! checks that they have not.
+//! The sources of the page, how to build it, and a digest of the sources. `ui/dist` contains a built page with the digest of its
+//! sources. `build.rs` uses it if the digest still matches, and `cargo xtask page` checks that it does.
 
 use std::fs;
 use std::io;
@@ -11,7 +10,7 @@ use std::process::Command;
 pub const SOURCES: &[&str] =
     &["src", "index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts"];
 
-/// The files of a built page. `page.rs` includes the same.
+/// The files of a built page, the same as in `page.rs`.
 pub const PARTS: &[&str] = &["index.html", "app.js", "app.css"];
 
 /// The file beside them with the digest of their sources.
@@ -39,7 +38,7 @@ fn add(path: &Path, name: &str, hash: &mut u64) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         names.extend(entry?.file_name().into_string());
     }
-    // Tests are not part of the page, nor is the module of types, which `cargo xtask page --types` writes.
+    // The page contains neither tests nor the module of types, which `cargo xtask page --types` writes.
     names.retain(|name| !name.contains(".test.") && name != "generated.ts");
     names.sort();
     names.iter().try_for_each(|inner| add(&path.join(inner), &format!("{name}/{inner}"), hash))
@@ -58,7 +57,7 @@ fn add_bytes(bytes: &[u8], hash: &mut u64) {
 /// What is missing, or what failed.
 pub fn build(ui: &Path, out: &Path) -> Result<(), String> {
     if !ui.join("package.json").exists() {
-        return Err("its sources are not there".to_owned());
+        return Err("its sources are missing".to_owned());
     }
     install(ui)?;
     let mut build = Command::new("npm");
@@ -69,7 +68,8 @@ pub fn build(ui: &Path, out: &Path) -> Result<(), String> {
 /// Installs the packages in the lock file, unless that was done: cargo runs this several times, for several
 /// profiles.
 fn install(ui: &Path) -> Result<(), String> {
-    let lock = fs::read(ui.join("package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
+    let lock =
+        fs::read(ui.join("package-lock.json")).map_err(|e| format!("package-lock.json: {e}"))?;
     let installed = ui.join("node_modules/.installed-from");
     if fs::read(&installed).is_ok_and(|from| from == lock) {
         return Ok(());

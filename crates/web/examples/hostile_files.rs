@@ -1,5 +1,5 @@
-//! Writes files whose names, texts and paths would do harm in a page that treated them as anything but text.
-//! For the page's tests: `hostile_files FOLDER`.
+//! Writes files whose names, texts and paths would do harm in a page that did not treat them as plain text. For the page's tests:
+//! `hostile_files FOLDER`.
 
 use std::error::Error;
 use std::fs::File;
@@ -15,7 +15,7 @@ use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, Source, SourceLocation, TraceInfo, Words, Writer,
 };
 
-/// Names that no page may execute, and that must not break any table, picture or spreadsheet.
+/// Names that a page must not execute, and that must not break a table, a picture or a spreadsheet.
 const NAMES: &[&str] = &[
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(2)</script>",
@@ -32,14 +32,14 @@ const NAMES: &[&str] = &[
     "\u{feff}\u{200b}",
 ];
 
-/// All names, and a name that is far too long.
+/// All names, and one that is far too long.
 fn names() -> Vec<String> {
     let long = format!("Long.{}", "x<y>&".repeat(2_000));
     NAMES.iter().map(|name| (*name).to_owned()).chain([long]).collect()
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).ok_or("say which folder")?;
+    let folder = std::env::args_os().nth(1).ok_or("usage: hostile_files FOLDER")?;
     let folder = Path::new(&folder);
     trace(&folder.join("hostile.ctf"))?;
     snapshot(&folder.join("hostile.heap"))?;

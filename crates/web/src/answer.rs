@@ -4,14 +4,14 @@ use bactrian_analysis::question::{PlainAnswer, QuestionError};
 use serde::Serialize;
 use serde_json::Value;
 
-/// An answer, and all that has to be said with it.
+/// An answer with its notes and the command that prints it.
 #[derive(Debug, Serialize)]
 pub struct Answer {
     /// The command that prints the same.
     pub command: Option<String>,
     /// What was lost, estimated or left out, in sentences.
     pub notes: Vec<String>,
-    /// What that command's `--json` has as `result`.
+    /// The `result` of that command's `--json`.
     pub result: Value,
 }
 
@@ -22,7 +22,7 @@ impl Answer {
     /// If the result cannot be represented in JSON, because of a number such as NaN.
     pub fn of_page(result: impl Serialize) -> Result<Answer, QuestionError> {
         let result = serde_json::to_value(result).map_err(|error| {
-            QuestionError::Broken(format!("the answer cannot be written: {error}"))
+            QuestionError::Broken(format!("the answer cannot be written as JSON: {error}"))
         })?;
         Ok(Answer { command: None, notes: Vec::new(), result })
     }

@@ -11,7 +11,7 @@ use crate::fleet;
 use crate::growing::Taking;
 use crate::query::Query;
 
-/// The question for the list of files. It is about what is shown, not about evidence.
+/// The question for the list of files. It is about what the page shows, not about evidence.
 pub const FILES: &str = "files";
 
 /// Answers a question.
@@ -32,8 +32,8 @@ pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, 
     }
 }
 
-/// The shown files with the progress of opening them, the snapshot that is or was last taken, and whether
-/// there is an SQL engine.
+/// The shown files with the progress of opening them, the snapshot that is being taken or was taken last, and whether there is an
+/// SQL engine.
 pub fn files(
     evidence: &Evidence,
     taking: Option<&Taking>,

@@ -111,7 +111,7 @@ impl File {
     }
 
     fn is_no(&self, wanted: &str) -> QuestionError {
-        QuestionError::Wrong(format!("{} is no {wanted}", self.path.display()))
+        QuestionError::Wrong(format!("{} is not a {wanted}", self.path.display()))
     }
 }
 
@@ -184,7 +184,7 @@ impl Evidence {
         Evidence { files, snapshots }
     }
 
-    /// To be called before the program ends: completes index files that are being written.
+    /// Must be called before the program ends: completes index files that are being written.
     pub fn end(&self) {
         for file in &self.files {
             if let Contents::Snapshot(_, file) = &file.contents {

@@ -1,5 +1,4 @@
-//! Evidence that grows: from the page, a snapshot of a shown program can be taken, and it is then shown
-//! beside the rest.
+//! Evidence that grows: the page can take a snapshot of a shown program, which is then shown beside the other files.
 //!
 //! This is the only request that changes anything. One snapshot is taken at a time, on its own thread, which
 //! continues if the page is closed. Its progress is reported with the list of files. A new snapshot goes
@@ -35,37 +34,37 @@ pub struct GrowingEvidence {
     taker: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// A snapshot that somebody asked for.
+/// A requested snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Taking {
-    /// How many were asked for until then.
+    /// The number of the request, from 1.
     pub number: usize,
-    /// The file of which it is taken.
+    /// The number of the program's file.
     pub of: usize,
-    /// How far it has come.
+    /// Its progress.
     #[serde(flatten)]
     pub state: TakingState,
 }
 
-/// How far a snapshot has come.
+/// The progress of a snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum TakingState {
-    /// The program is being brought to a moment in which its heap is whole.
+    /// The program is being brought to a point at which its heap is consistent.
     Freezing,
-    /// The heap is read.
+    /// The heap is being read.
     Reading {
-        /// This share of it.
+        /// The fraction that was read.
         done: f64,
     },
-    /// It is among the files.
+    /// The snapshot is complete and among the files.
     Taken {
         /// The number of its file.
         file: usize,
-        /// What is said of it.
+        /// What the command line would print about it.
         said: Vec<String>,
     },
-    /// There is none.
+    /// The snapshot could not be taken.
     Failed {
         /// The reason.
         why: String,
@@ -78,7 +77,7 @@ impl Taking {
     }
 }
 
-/// Why no snapshot is started.
+/// Why a snapshot was not started.
 #[derive(Debug)]
 pub enum NotBegun {
     /// Another one is being taken.
@@ -96,7 +95,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl GrowingEvidence {
-    /// Starts with this evidence.
+    /// Starts with the given evidence.
     pub fn new(evidence: Evidence) -> Arc<GrowingEvidence> {
         Arc::new(GrowingEvidence {
             evidence: RwLock::new(Arc::new(evidence)),
@@ -110,7 +109,7 @@ impl GrowingEvidence {
         self.evidence.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The snapshot that is being taken, or was taken last. Once it is taken, its file is in [`Self::now`].
+    /// The snapshot that is being taken, or was taken last. Once it is complete, its file is in [`Self::now`].
     pub fn taking(&self) -> Option<Taking> {
         lock(&self.taking).clone()
     }
@@ -118,13 +117,13 @@ impl GrowingEvidence {
     /// Starts to take a snapshot of a program.
     ///
     /// # Errors
-    /// If no snapshot is started.
+    /// If the snapshot was not started.
     pub fn take(self: &Arc<Self>, of: FileNumber) -> Result<Taking, NotBegun> {
         let evidence = self.now();
         let file = evidence.file(of).map_err(NotBegun::Wrong)?;
         if file.taker.is_none() {
             let name = file.path.display();
-            return Err(NotBegun::Forbidden(format!("of {name} no snapshot is taken from here")));
+            return Err(NotBegun::Forbidden(format!("the page cannot take snapshots of {name}")));
         }
         let mut taking = lock(&self.taking);
         if taking.as_ref().is_some_and(|taking| !taking.is_over()) {
@@ -135,7 +134,8 @@ impl GrowingEvidence {
         let shared = self.clone();
         let work = move || shared.work(&evidence, of);
         let thread = thread::Builder::new().name("take a snapshot".to_owned()).spawn(work);
-        let thread = thread.map_err(|error| NotBegun::Failed(format!("no thread: {error}")))?;
+        let thread = thread
+            .map_err(|error| NotBegun::Failed(format!("a thread cannot be started: {error}")))?;
         *lock(&self.taker) = Some(thread);
         *taking = Some(begun.clone());
         Ok(begun)
@@ -154,7 +154,8 @@ impl GrowingEvidence {
             }
             Ok(Some(Err(why))) => TakingState::Failed { why },
             Ok(None) | Err(_) => {
-                let why = "Bactrian stumbled over it: please report it as a bug";
+                let why =
+                    "taking the snapshot failed because of a bug in bactrian: please report it";
                 TakingState::Failed { why: why.to_owned() }
             }
         });
@@ -175,8 +176,8 @@ impl GrowingEvidence {
         number
     }
 
-    /// To be called before the program ends: completes files that are being written, and lets the program go
-    /// of which a snapshot is being taken.
+    /// Must be called before the program ends: completes files that are being written, and releases the program if a snapshot of
+    /// it is being taken.
     pub fn end(&self) {
         if let Some(thread) = lock(&self.taker).take() {
             // The thread catches its panics.
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_snapshot_at_a_time_is_taken_and_appended() {
+    fn one_snapshot_at_a_time_is_taken_and_its_file_appended() {
         let (shown, go_on) = shown();
         let before = shown.now();
         assert_eq!(shown.taking(), None);
@@ -270,7 +271,7 @@ mod tests {
         let (shown, go_on) = shown();
         let gone: Step = Box::new(|_| Some(Err("there is no process 7".to_owned())));
         let panics: Step = Box::new(|_| -> Option<_> { panic!("a bug") });
-        let whys = [(gone, "no process 7"), (panics, "report it as a bug")];
+        let whys = [(gone, "no process 7"), (panics, "please report it")];
         for (step, expected) in whys {
             shown.take(FileNumber(0)).expect("it may");
             go_on.send(step).expect("it waits");

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn last_published_text_is_served() {
         let metrics = Metrics::serve("127.0.0.1:0").expect("a port");
-        // A silent client and a client that never finishes its request hold up nobody.
+        // A silent client and a client that never finishes its request must not delay others.
         let _silent = TcpStream::connect(metrics.address()).expect("connected");
         let mut slow = TcpStream::connect(metrics.address()).expect("connected");
         slow.write_all(b"GET /metrics HTTP/1.1\r\nX: ").expect("heard");

@@ -1,4 +1,4 @@
-//! The page as the build script provided it from `ui/`.
+//! The page, which the build script built from `ui/` or copied from a build.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub fn part(name: &str) -> Option<(Cow<'static, [u8]>, &'static str)> {
     Some((newer(name).map_or(Cow::Borrowed(part.bytes), Cow::Owned), kind))
 }
 
-/// For work on the page: reads it from a directory each time, so that nothing needs to be compiled.
+/// For development: reads the page from a directory on each request, so that nothing needs to be compiled.
 #[cfg(debug_assertions)]
 fn newer(name: &str) -> Option<Vec<u8>> {
     std::fs::read(std::path::Path::new(&std::env::var_os("BACTRIAN_PAGE")?).join(name)).ok()

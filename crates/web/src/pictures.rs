@@ -1,4 +1,4 @@
-//! Pictures as files, drawn by the page's own script, so that they equal those in the page.
+//! Pictures as files, drawn by the page's own script, so that they look the same as in the page.
 
 use bactrian_analysis::Flame;
 use bactrian_analysis::heap::{GraphAnswer, HeapDiffFlame};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::script::with_page;
 
-/// What a flame graph says beside its frames, and how it looks.
+/// The caption and the layout of a flame graph.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlameAbout {
     /// What was lost or estimated, in sentences.

@@ -36,8 +36,7 @@ pub struct Report {
     pub answers: usize,
     /// Answers that did not fit, as the commands that print them.
     pub left_out: Vec<String>,
-    /// Why the tour ended early; None normally. It is a bug of ours: the report lacks what would have been
-    /// asked later.
+    /// Why the tour ended early; normally None. This is a bug in the page: the report lacks the answers to later questions.
     pub fault: Option<String>,
 }
 
@@ -64,7 +63,7 @@ pub fn write_report(
     let mut room =
         options.most_bytes.checked_sub(before.len() + after.len() + RESERVE).ok_or_else(|| {
             io::Error::other(format!(
-                "{} bytes have no room even for the page; allow more with --max-size",
+                "{} bytes are too few for the page alone; allow more with --max-size",
                 options.most_bytes
             ))
         })?;
@@ -96,7 +95,7 @@ pub fn write_report(
         }
         Some(json)
     });
-    // By now everything that was asked for is open.
+    // By now, every requested file is open.
     let files = api::answer(evidence, api::FILES, &Query::default()).map(|files| json!(files));
     if let Ok(files) = files {
         answers.insert(

@@ -28,14 +28,14 @@ struct Asked {
     answer: UnderWay,
 }
 
-/// How far the answer to a question has come.
+/// The progress of an answer.
 #[derive(Debug, Serialize)]
 pub struct AnswerProgress {
-    /// As it was asked.
+    /// The question as it was asked.
     pub question: String,
-    /// So long ago, in seconds.
+    /// Seconds since it was asked.
     pub since: f64,
-    /// How far it has come; at step 0 it may still wait for its turn.
+    /// The progress; at step 0 it may still be waiting for its turn.
     #[serde(flatten)]
     pub progress: StepProgress,
 }
@@ -86,9 +86,9 @@ impl Scheduler {
         });
         match answering.await {
             Ok(Ok(answer)) => answer.map_err(NoAnswer::Refused),
-            Ok(Err(_cancelled)) => {
-                Err(NoAnswer::Refused(QuestionError::Broken("nobody waits for it".to_owned())))
-            }
+            Ok(Err(_cancelled)) => Err(NoAnswer::Refused(QuestionError::Broken(
+                "the request was cancelled".to_owned(),
+            ))),
             Err(_) => Err(NoAnswer::Panicked),
         }
     }

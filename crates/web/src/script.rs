@@ -5,9 +5,9 @@ use rquickjs::{CatchResultExt, Context, Ctx, Object, Runtime};
 
 use crate::page;
 
-/// Deep trees are rendered recursively, in bytes.
+/// In bytes. Deep trees are rendered recursively.
 const STACK: usize = 16 << 20;
-/// Far more than any page needs: a leak in the page's script must not harm the machine.
+/// In bytes, far more than any page needs: a leak in the page's script must not exhaust the machine's memory.
 const MEMORY: usize = 2 << 30;
 
 /// Runs the page's script on a separate thread, then `run` with the object `bactrian` that the script
@@ -40,8 +40,9 @@ pub fn with_page<T: Send>(
             .name("page".to_owned())
             .stack_size(2 * STACK)
             .spawn_scoped(scope, play);
-        let thread = thread.map_err(|error| format!("no thread for the page: {error}"))?;
+        let thread =
+            thread.map_err(|error| format!("a thread for the page cannot be started: {error}"))?;
         meanwhile();
-        thread.join().unwrap_or_else(|_| Err("the page's script ended in a panic".to_owned()))
+        thread.join().unwrap_or_else(|_| Err("the thread of the page's script panicked".to_owned()))
     })
 }

@@ -27,13 +27,15 @@ pub fn answer(
     query: &Query,
 ) -> Result<Answer, QuestionError> {
     let engine =
-        engine.ok_or_else(|| QuestionError::Unknown("nobody here knows SQL".to_owned()))?;
+        engine.ok_or_else(|| QuestionError::Unknown("there is no SQL engine here".to_owned()))?;
     let sql = query.pairs().iter().find(|(name, _)| name == "sql").map(|(_, sql)| sql.as_str());
-    let sql = sql.ok_or_else(|| QuestionError::Wrong("sql: the query".to_owned()))?;
-    // The shown files that can be read again.
+    let sql = sql.ok_or_else(|| {
+        QuestionError::Wrong("the parameter sql, the query, is missing".to_owned())
+    })?;
+    // The shown files that the engine can read.
     let is_file = |file: &&Arc<File>| file.path != Path::new("-") && file.path.is_file();
     let files: Vec<&Arc<File>> = evidence.files().iter().filter(is_file).collect();
-    // A command has one set of options for all its files: take those of the first file that has any.
+    // A command has one set of options for all its files: use those of the first file that has any.
     let options = files.iter().map(|file| &file.options).find(|options| !options.is_empty());
     let options = options.cloned().unwrap_or_default();
     let paths: Vec<String> =

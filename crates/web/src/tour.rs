@@ -7,7 +7,7 @@ use rquickjs::{Function, Object};
 
 use crate::script::with_page;
 
-/// A question of the page.
+/// A question that the page asked.
 #[derive(Debug)]
 pub struct Asked {
     /// As in a URL: `trace/top?file=0`.
@@ -21,8 +21,7 @@ pub struct Asked {
 /// # Errors
 /// The message of an error in the page's script. Earlier questions have been passed to `answer`.
 pub fn tour(answer: &mut dyn FnMut(Asked) -> Option<String>) -> Result<(), String> {
-    // Functions that the script calls must live as long as the script, so they only have the ends of
-    // channels.
+    // Functions that the script calls must live as long as the script, so they only own the ends of channels.
     let (ask, asked) = mpsc::channel::<Asked>();
     let (tell, told) = mpsc::channel::<Option<String>>();
     with_page(

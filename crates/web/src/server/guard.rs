@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, header};
 
-/// What a request is checked against.
+/// Decides which requests are admitted.
 #[derive(Clone, Debug)]
 pub struct Guard {
     token: String,
@@ -53,8 +53,8 @@ impl Guard {
         &self.token
     }
 
-    /// Checks a request and returns its path without the token. A change must come from our own page and say
-    /// so, which every browser does.
+    /// Checks a request and returns its path without the token. A change must have an Origin header that names our own page;
+    /// every browser sends one.
     ///
     /// # Errors
     /// If the request is refused.
@@ -86,7 +86,7 @@ impl Guard {
         let is_same_site = match site {
             Some("same-origin") | None => true,
             Some("none") => !is_change,
-            // A link to the page itself may be anywhere.
+            // A link to the page itself may come from anywhere.
             Some(_) => rest.is_empty(),
         };
         if is_same_site { Ok(rest) } else { Err(Refused::Origin) }

@@ -1,5 +1,4 @@
-//! The HTTP server on loopback: files of the page, answers to questions, and the one request that changes
-//! something.
+//! The HTTP server on loopback: the files of the page, answers to questions, and the one request that changes something.
 
 mod guard;
 
@@ -24,8 +23,8 @@ use crate::scheduler::{NoAnswer, Scheduler};
 use crate::sql::{self, QueryEngine};
 use guard::{Guard, Purpose, Refused};
 
-/// What the page may do: run its own script, use its own style, and send requests to us. Nothing from
-/// elsewhere, nothing inline.
+/// What the page may do: run its own script, use its own style, and send requests to this server. Nothing inline, and nothing
+/// from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
@@ -73,7 +72,7 @@ impl Server {
         &self.url
     }
 
-    /// To be called before the program ends: completes files that are being written.
+    /// Must be called before the program ends: completes files that are being written.
     pub fn end(self) {
         self.evidence.end();
     }
@@ -81,7 +80,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nobody waits for answers that are still being computed.
+        // Answers that are still being computed have no reader any more.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -132,32 +131,35 @@ async fn respond(State(shared): State<Arc<Shared>>, request: Request<Body>) -> R
     let purpose = match *request.method() {
         Method::GET | Method::HEAD => Purpose::Question,
         Method::POST if path.ends_with(&format!("/{SNAPSHOT}")) => Purpose::Change,
-        _ => return refused(StatusCode::METHOD_NOT_ALLOWED, "questions are asked by GET\n"),
+        _ => return refused(StatusCode::METHOD_NOT_ALLOWED, "send questions with GET\n"),
     };
     let wanted = match shared.guard.admit(purpose, path, request.headers()) {
         Ok(wanted) => wanted,
         Err(Refused::Token) => {
             return refused(
                 StatusCode::FORBIDDEN,
-                "open the URL that bactrian view printed: it has a token\n",
+                "open the URL that bactrian view printed: it contains the token\n",
             );
         }
         Err(Refused::Host | Refused::Origin) => {
-            return refused(StatusCode::FORBIDDEN, "this page answers to itself only\n");
+            return refused(
+                StatusCode::FORBIDDEN,
+                "only requests of this page itself are answered\n",
+            );
         }
     };
     let query = request.uri().query().unwrap_or_default();
     if purpose == Purpose::Change {
         return match wanted {
             SNAPSHOT => take(&shared, query),
-            _ => refused(StatusCode::NOT_FOUND, "there is nothing here\n"),
+            _ => refused(StatusCode::NOT_FOUND, "not found\n"),
         };
     }
     if let Some((bytes, kind)) = page::part(wanted) {
         return text(StatusCode::OK, kind, bytes.into_owned());
     }
     let Some(name) = wanted.strip_prefix("api/") else {
-        return refused(StatusCode::NOT_FOUND, "there is nothing here\n");
+        return refused(StatusCode::NOT_FOUND, "not found\n");
     };
     if name == PROGRESS {
         return json(StatusCode::OK, &json!({ "result": shared.scheduler.progress() }));
@@ -170,13 +172,14 @@ fn take(shared: &Shared, query: &str) -> Response<Body> {
     let query = Query::parse(query);
     let file = query.pairs().iter().find(|(name, _)| name == "file");
     let Some(file) = file.and_then(|(_, number)| number.parse().ok()) else {
-        return json(StatusCode::BAD_REQUEST, &json!({ "error": "file: the number of a file" }));
+        return json(
+            StatusCode::BAD_REQUEST,
+            &json!({ "error": "the parameter file, the number of a file, is missing" }),
+        );
     };
     let (status, error) = match shared.evidence.take(FileNumber(file)) {
         Ok(begun) => return json(StatusCode::ACCEPTED, &json!({ "result": begun })),
-        Err(NotBegun::Busy) => {
-            (StatusCode::CONFLICT, "a snapshot is being taken already".to_owned())
-        }
+        Err(NotBegun::Busy) => (StatusCode::CONFLICT, "another snapshot is being taken".to_owned()),
         Err(NotBegun::Forbidden(why)) => (StatusCode::FORBIDDEN, why),
         Err(NotBegun::Wrong(error)) => (StatusCode::BAD_REQUEST, error.to_string()),
         Err(NotBegun::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, why),
@@ -199,7 +202,7 @@ async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Bod
             name => api::answer(&shown.now(), name, &query)?,
         };
         serde_json::to_vec(&answer).map_err(|error| {
-            QuestionError::Broken(format!("the answer cannot be written: {error}"))
+            QuestionError::Broken(format!("the answer cannot be written as JSON: {error}"))
         })
     };
     let (status, error) = match shared.scheduler.answer(&question, work).await {
@@ -215,7 +218,8 @@ async fn answer(shared: &Arc<Shared>, name: String, query: &str) -> Response<Bod
             (status, error.to_string())
         }
         Err(NoAnswer::Panicked) => {
-            let error = "this question made the server stumble: please report it as a bug";
+            let error =
+                "answering this question failed because of a bug in bactrian: please report it";
             (StatusCode::INTERNAL_SERVER_ERROR, error.to_owned())
         }
     };
