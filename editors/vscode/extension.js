@@ -1,4 +1,4 @@
-// Starts `bactrian annotate --lsp`, and starts it again when its settings change. Everything that is shown comes from there.
+// Starts `bactrian annotate --lsp`, which provides everything that is shown, and restarts it when its settings change.
 "use strict";
 const vscode = require("vscode");
 const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
@@ -14,7 +14,7 @@ async function start() {
     scheme: "file",
     language,
   }));
-  // The server shows other numbers as soon as a trace is written.
+  // The server shows new numbers as soon as a trace is written.
   const fileEvents = vscode.workspace.createFileSystemWatcher("**/*.ctf");
   client = new LanguageClient("bactrian", "Bactrian", run, {
     documentSelector,

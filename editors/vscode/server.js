@@ -1,4 +1,4 @@
-// How the language server is started: from the settings of this extension. Apart from extension.js, so that it can be used
+// The command line of the language server, from the settings of this extension. A file of its own, so that it can be used
 // without VS Code.
 "use strict";
 

@@ -1,4 +1,4 @@
-//! `bactrian annotate --lsp` as an editor uses it: what stands beside the lines is what `bactrian annotate` says of them.
+//! `bactrian annotate --lsp` as an editor uses it: the hints beside lines equal the numbers that `bactrian annotate` prints.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use bactrian_fixtures::{own_folder, repository, run};
 use serde_json::{Value, json};
 
-/// A folder as an editor has it open: a program, and a trace of it somewhere below.
+/// A folder opened in an editor: a program, and a trace of it in a subfolder.
 fn workspace(name: &str) -> PathBuf {
     let folder = own_folder(name);
     fs::create_dir(folder.join("traces")).expect("it is ours");
@@ -88,7 +88,7 @@ fn document(file: &Path) -> Value {
 }
 
 #[test]
-fn hints_stand_beside_the_lines_that_annotate_tells() {
+fn hints_are_beside_the_lines_that_annotate_lists() {
     let folder = workspace("editor-hints");
     let source = folder.join("leaky_cache.ml");
     let mut annotate = Command::new(env!("CARGO_BIN_EXE_bactrian"));
@@ -117,7 +117,7 @@ fn hints_stand_beside_the_lines_that_annotate_tells() {
         assert!(hint["label"].as_str().is_some_and(|label| label.ends_with(" %")), "{hint}");
     }
 
-    // The line that holds most has a lens, and its stacks in the hover.
+    // The line that holds most has a lens, and its hover shows the stacks.
     let own = |line: &Value| line["self"]["value"].as_f64().expect("a number");
     let most = lines.iter().max_by(|a, b| own(a).total_cmp(&own(b))).expect("a line");
     let line = most["line"].as_u64().expect("a line") - 1;
@@ -136,7 +136,7 @@ fn hints_stand_beside_the_lines_that_annotate_tells() {
 }
 
 #[test]
-fn a_newer_trace_is_shown_when_it_is_there() {
+fn a_newer_trace_replaces_the_older_one() {
     let folder = own_folder("editor-newer");
     let source = folder.join("leaky_cache.ml");
     fs::copy(repository().join("programs/leaky_cache.ml"), &source).expect("the program");
@@ -153,7 +153,7 @@ fn a_newer_trace_is_shown_when_it_is_there() {
 }
 
 #[test]
-fn what_is_not_the_protocol_ends_it_with_a_reason() {
+fn input_in_another_protocol_ends_the_server_with_a_reason() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
     command.args(["annotate", "--lsp"]).stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("bactrian starts");
@@ -167,10 +167,10 @@ fn what_is_not_the_protocol_ends_it_with_a_reason() {
 mod consumers {
     use super::*;
 
-    /// The library that VS Code's own client is built on, from npm, started as our extension starts it.
+    /// The library on which VS Code's own client is based, from npm, started as our extension starts it.
     #[test]
     #[ignore = "needs the client of npm: cargo xtask consumers"]
-    fn the_client_library_of_vs_code_is_answered() {
+    fn the_client_library_of_vs_code_gets_answers() {
         let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it");
         let folder = workspace("editor-consumer");
         let mut node = Command::new("node");

@@ -1,10 +1,10 @@
-//! A small language server: it shows numbers beside lines of source files, as inlay hints, code lenses and hovers. What the
-//! numbers are is not its business: the caller implements [`Annotations`].
+//! A small language server that shows numbers beside lines of source files, as inlay hints, code lenses and hovers. The caller
+//! decides what the numbers are, by implementing [`Annotations`].
 //!
-//! It speaks the Language Server Protocol 3.17 over two streams ([`wire`]); one request is answered after the other
-//! ([`server`]). Promises: a message may hold anything and is answered or ignored as the protocol says, never with a panic;
-//! memory is bounded by the longest message, [`wire::MOST_BYTES`]. It leaves out everything else that a language server
-//! does: documents are read from the disk, as the compiler read them, and not from the editor.
+//! It speaks the Language Server Protocol 3.17 over two streams ([`wire`]) and answers requests one after the other ([`server`]).
+//! Guarantees: any message is answered or ignored as the protocol demands, and none causes a panic; memory is bounded by the
+//! longest message, [`wire::MOST_BYTES`]. Everything else that language servers do is left out. Documents are read from disk, as
+//! the compiler reads them, not from the editor.
 
 pub mod server;
 pub mod wire;
@@ -22,22 +22,22 @@ pub struct LineNote {
     pub line: u32,
     /// The end of the line, in UTF-16 code units.
     pub end: u32,
-    /// What stands behind the line.
+    /// The text after the line.
     pub hint: String,
-    /// What is said of it when the pointer rests there.
+    /// The text shown when the pointer rests on the hint.
     pub tooltip: String,
-    /// What stands above the line, if it matters enough.
+    /// The text above the line, if the numbers are large enough.
     pub lens: Option<String>,
 }
 
-/// What is said of lines.
+/// Provides the texts about lines.
 pub trait Annotations {
     /// The folders that the editor has open.
     fn set_folders(&mut self, folders: Vec<PathBuf>);
     /// The notes of a file, in the order of its lines.
     ///
     /// # Errors
-    /// Why there are none, for people.
+    /// A message for users that says why there are none.
     fn notes(&mut self, file: &Path) -> Result<Vec<LineNote>, String>;
     /// More about a line, from 0, as Markdown; none if there is nothing to say.
     ///

@@ -1,4 +1,4 @@
-//! What is answered to each message.
+//! The session: the answer to each message.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Annotations, Ended, LineNote};
 
-/// JSON-RPC's and the protocol's numbers of errors.
+/// Error codes of JSON-RPC and of the protocol.
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -23,7 +23,7 @@ enum State {
     Gone(Ended),
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 struct Refusal {
     code: i64,
     why: String,
@@ -33,11 +33,11 @@ struct Refusal {
 pub struct Server<'a> {
     annotations: &'a mut dyn Annotations,
     state: State,
-    /// What the client can ask anew: hints, lenses.
+    /// The requests by which the client can be made to ask again for hints and lenses.
     refreshes: Vec<&'static str>,
-    /// The last complaint, which is not repeated at every key stroke.
+    /// The last complaint. It is not repeated at every keystroke.
     complaint: String,
-    /// Numbers our own requests.
+    /// The number of requests that we sent.
     requests: u64,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Server<'a> {
         if let State::Gone(ended) = self.state { Some(ended) } else { None }
     }
 
-    /// The messages that one is answered with: none to a notification.
+    /// The messages that answer a message; none for a notification.
     pub fn handle(&mut self, body: &[u8]) -> Vec<Value> {
         let message: Value = match serde_json::from_slice(body) {
             Ok(message) => message,
@@ -66,7 +66,7 @@ impl<'a> Server<'a> {
         };
         let id = message.get("id").filter(|id| id.is_string() || id.is_number());
         let Some(method) = message.get("method").and_then(Value::as_str) else {
-            // An answer to what we asked: whether hints were asked for again is not our business.
+            // An answer to a request of ours. Its contents do not matter.
             let is_answer = message.get("result").is_some() || message.get("error").is_some();
             if id.is_some() && is_answer {
                 return Vec::new();
@@ -93,7 +93,7 @@ impl<'a> Server<'a> {
                 self.state = State::Gone(ended);
                 Vec::new()
             }
-            // A trace was written: numbers are others now.
+            // A trace was written, so the numbers have changed.
             "workspace/didChangeWatchedFiles" if self.state == State::Running => {
                 let methods = self.refreshes.clone();
                 methods.into_iter().map(|method| self.own_request(method)).collect()
@@ -163,7 +163,7 @@ impl<'a> Server<'a> {
             .filter_map(|folder| path_of(folder.get("uri")?.as_str()?))
             .collect();
         if folders.is_empty() {
-            // What clients sent before several folders were possible.
+            // Clients that know only one folder send this.
             folders.extend(parameters.get("rootUri").and_then(Value::as_str).and_then(path_of));
         }
         self.annotations.set_folders(folders);
@@ -194,7 +194,7 @@ impl<'a> Server<'a> {
         self.or_complain(notes, more).unwrap_or_default()
     }
 
-    /// A file without numbers is nothing that an editor should open a window for: the reason goes into its log, once.
+    /// A file without numbers should not make the editor open a window: the reason goes to its log, once.
     fn or_complain<T>(&mut self, result: Result<T, String>, more: &mut Vec<Value>) -> Option<T> {
         match result {
             Ok(value) => {
@@ -216,9 +216,9 @@ impl<'a> Server<'a> {
     }
 }
 
-/// The answer to a message that was not read.
+/// The answer to a message that was skipped.
 pub fn too_long(bytes: u64) -> Value {
-    let why = format!("a message of {bytes} bytes; {} are read at most", crate::wire::MOST_BYTES);
+    let why = format!("the message has {bytes} bytes, more than {}", crate::wire::MOST_BYTES);
     error_answer(&Value::Null, INVALID_REQUEST, &why)
 }
 
@@ -238,7 +238,7 @@ fn hint(note: &LineNote) -> Value {
 fn lens(note: &LineNote) -> Option<Value> {
     let title = note.lens.as_ref()?;
     let place = json!({ "line": note.line, "character": 0 });
-    // Without a command it is only text.
+    // An empty command makes it plain text.
     Some(json!({
         "range": { "start": place, "end": place },
         "command": { "title": title, "command": "" },
@@ -258,14 +258,14 @@ fn line_of(position: Option<&Value>) -> Option<u32> {
     u32::try_from(position?.get("line")?.as_u64()?).ok()
 }
 
-/// The lines of a range, the last one included; all if none is named.
+/// The lines of a range, including the last; all lines if there is no range.
 fn lines_in(parameters: &Value) -> std::ops::RangeInclusive<u32> {
     let range = parameters.get("range");
     let end = |name| range.and_then(|range| line_of(range.get(name)));
     end("start").unwrap_or(0)..=end("end").unwrap_or(u32::MAX)
 }
 
-/// The path of `file:///a%20b`. Other schemes, and files of other machines, have none.
+/// The path of a URI such as `file:///a%20b`. Other schemes and files of other machines have no path.
 fn path_of(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -293,7 +293,7 @@ fn path_of(uri: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Says the same of each file, but of `/none.ml`.
+    /// Has the same notes for each file except `/none.ml`.
     struct Fixed(Vec<PathBuf>);
 
     impl Annotations for Fixed {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_lenses_and_hovers_are_answered() {
+    fn hints_lenses_and_hovers_have_the_callers_notes() {
         let file = json!({ "uri": "file:///a%20b.ml" });
         let range =
             json!({ "start": { "line": 2, "character": 0 }, "end": { "line": 9, "character": 0 } });
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_has_an_error() {
+    fn invalid_requests_get_errors() {
         let file = json!({ "textDocument": { "uri": "untitled:1" } });
         let (answers, ended, _) = session(&[
             ask(1, "textDocument/hover", json!({})),
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_trace_has_hints_asked_for_again() {
+    fn a_new_trace_makes_the_client_ask_again_for_hints() {
         let can =
             json!({ "capabilities": { "workspace": { "inlayHint": { "refreshSupport": true } } } });
         let (answers, ..) = session(&[

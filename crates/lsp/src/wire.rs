@@ -1,44 +1,46 @@
-//! The framing: headers, an empty line, and as many bytes of JSON as `Content-Length` says.
+//! Framing: headers, an empty line, and as many bytes of JSON as `Content-Length` says.
 
 use std::fmt;
 use std::io::{self, BufRead, Read, Write};
 
 use serde_json::Value;
 
-/// The longest message that is read. Editors send whole documents, and 16 MB are more than anybody writes.
+/// The maximum length of a message. Editors send whole documents; 16 MB are more than any has.
 pub const MOST_BYTES: u64 = 16 << 20;
-/// The longest headers, all of them together.
+/// The maximum length of all headers together.
 const MOST_HEADER_BYTES: u64 = 4096;
 
-/// What a client sent.
+/// Something that the client sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
     /// The bytes of a message.
     Message(Vec<u8>),
-    /// A message of so many bytes, which was skipped.
+    /// A message of this many bytes, which was skipped.
     TooLong(u64),
 }
 
 /// Why nothing more can be read.
 #[derive(Debug)]
 pub enum WireError {
-    /// The stream fails.
+    /// The stream failed.
     Io(io::Error),
-    /// What stands where headers should be.
+    /// Something else instead of a header.
     Header(String),
-    /// The stream ends within a message.
+    /// The stream ended within a message.
     Cut,
 }
 
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WireError::Io(error) => write!(f, "the connection to the editor fails: {error}"),
+            WireError::Io(error) => write!(f, "the connection to the editor failed: {error}"),
             WireError::Header(what) => write!(
                 f,
-                "this is not the Language Server Protocol: {what}. An editor is meant to start this"
+                "this is not the Language Server Protocol: {what}. This command is meant to be started by an editor"
             ),
-            WireError::Cut => f.write_str("the editor left in the middle of a message"),
+            WireError::Cut => {
+                f.write_str("the editor closed the connection in the middle of a message")
+            }
         }
     }
 }
@@ -68,13 +70,13 @@ pub fn read(input: &mut impl BufRead) -> Result<Option<Received>, WireError> {
             Err(WireError::Cut)
         };
     }
-    // Grows as bytes come, so that a number alone takes no memory.
+    // The buffer grows as bytes arrive, so that a large Content-Length alone takes no memory.
     let mut body = Vec::new();
     let read = input.by_ref().take(bytes).read_to_end(&mut body)?;
     if read as u64 == bytes { Ok(Some(Received::Message(body))) } else { Err(WireError::Cut) }
 }
 
-/// The length of the message behind the headers.
+/// The length of the message after the headers.
 fn read_headers(input: &mut impl BufRead) -> Result<Option<u64>, WireError> {
     let mut limited = input.by_ref().take(MOST_HEADER_BYTES);
     let mut length = None;
@@ -108,7 +110,7 @@ fn read_headers(input: &mut impl BufRead) -> Result<Option<u64>, WireError> {
 /// Writes a message.
 ///
 /// # Errors
-/// The stream fails.
+/// If the stream fails.
 pub fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
     let body = message.to_string();
     write!(output, "Content-Length: {}\r\n\r\n{body}", body.len())?;
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused() {
+    fn malformed_messages_are_refused() {
         let long = format!("X: {}\r\n\r\n", "y".repeat(5000));
         for (bytes, why) in [
             ("GET / HTTP/1.1\r\n\r\n", "instead of a header"),
