@@ -21,7 +21,7 @@ pub fn written(result: Value, notes: &[String], command: Option<&str>) -> String
         }
         if left_out > 0 {
             answer["left_out"] = json!(format!(
-                "{left_out} items of lists: ask for a part of it (offset, of, search), or run the command"
+                "{left_out} list items: ask for a part (offset, of, search), or run the command"
             ));
         }
         let text = answer.to_string();

@@ -110,16 +110,19 @@ impl ServerHandler for Server {
         let result = match answered {
             Ok(Ok(Ok(answer))) => CallToolResult::success(vec![ContentBlock::text(answer)]),
             Ok(Ok(Err(error))) => failed(error.to_string()),
-            Ok(Err(Cancelled)) => failed("nobody waits for it".to_owned()),
+            Ok(Err(Cancelled)) => failed("the request was cancelled".to_owned()),
             Err(_) => {
-                return Err(ErrorData::internal_error("this question is a bug of ours", None));
+                return Err(ErrorData::internal_error(
+                    "answering failed because of a bug in bactrian: please report it",
+                    None,
+                ));
             }
         };
         Ok(result.into())
     }
 }
 
-/// Notifies a client that asked for it of the progress of an answer.
+/// Sends the progress of an answer, if the client asked for it.
 async fn tell(context: &RequestContext<RoleServer>, answer: &UnderWay) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let StepProgress { step, done } = answer.progress();
@@ -152,10 +155,11 @@ fn tools() -> Vec<Tool> {
         "properties": { "path": { "type": "string", "description": "The file" } },
         "required": ["path"],
     }));
-    let about = "Opens a trace or a heap snapshot; gives the number by which other tools know it";
+    let about =
+        "Opens a trace or a heap snapshot; returns the number by which other tools refer to it";
     let mut tools = vec![Tool::new("open", about, open)];
     let none = object(json!({ "type": "object", "properties": {} }));
-    tools.push(Tool::new("files", "The files that are open, by number", none));
+    tools.push(Tool::new("files", "The open files, by number", none));
     tools.extend(
         questions()
             .map(|entry| Tool::new(tool_name(entry), entry.about(), object(entry.input_schema()))),
@@ -174,7 +178,7 @@ impl Shared {
             "files" => return Ok(self.files()),
             _ => {}
         }
-        let unknown = || QuestionError::Unknown(format!("{name}: there is no such tool"));
+        let unknown = || QuestionError::Unknown(format!("there is no tool {name}"));
         let entry = questions().find(|entry| tool_name(entry) == name).ok_or_else(unknown)?;
         let has_rows = entry.parameters().iter().any(|parameter| parameter.name == "number");
         if has_rows && !arguments.contains_key("number") {
