@@ -1,5 +1,4 @@
-//! tar archives that are the same each time: sorted names, the commit's time, owned by root, without the umask of
-//! whoever packs them.
+//! Reproducible tar archives: sorted names, the commit's time, owned by root, independent of the umask.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +7,7 @@ use super::release::Release;
 use crate::Outcome;
 use crate::command::succeed;
 
-/// For `.tar.zst`: every release of Debian that we know has zstd, and it unpacks quickly.
+/// For `.tar.zst`: zstd unpacks quickly, and every supported release of Debian has it.
 pub fn zstd(release: &Release, folder: &Path, name: &str) -> Result<PathBuf, String> {
     let (tar, archive) = (pack(release, folder)?, release.out.join(name));
     let mut zstd = Command::new("zstd");
@@ -17,17 +16,17 @@ pub fn zstd(release: &Release, folder: &Path, name: &str) -> Result<PathBuf, Str
     Ok(archive)
 }
 
-/// For `.tgz`, which npm and opam read everywhere.
+/// For `.tgz`, which npm and opam can read everywhere.
 pub fn gzip(release: &Release, folder: &Path, name: &str) -> Result<PathBuf, String> {
     let tar = pack(release, folder)?;
     let archive = release.out.join(name);
-    // gzip names its output itself, after the input.
+    // gzip names its output after its input.
     succeed(Command::new("gzip").args(["-9", "--no-name", "--force"]).arg(&tar))?;
     super::copy(&tar.with_extension("tar.gz"), &archive)?;
     Ok(archive)
 }
 
-/// Everything in a folder, without the folder.
+/// Packs everything in a folder, without the folder itself.
 fn pack(release: &Release, folder: &Path) -> Result<PathBuf, String> {
     let packed = release.work.join("packed.tar");
     let mut tar = Command::new("tar");
@@ -38,7 +37,7 @@ fn pack(release: &Release, folder: &Path) -> Result<PathBuf, String> {
     Ok(packed)
 }
 
-/// Compresses a file in place without its name and time, as man pages are.
+/// Compresses a file in place, without its name and time, as for man pages.
 pub fn gzip_file(path: &Path) -> Outcome {
     succeed(Command::new("gzip").args(["-9", "--no-name", "--force"]).arg(path))
 }

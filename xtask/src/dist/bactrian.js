@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the program bactrian of the package for this platform, and ends as it ends.
+// Starts the program from the package for this platform, and exits with its status or signal.
 "use strict";
 const { spawn } = require("child_process");
 
@@ -9,13 +9,13 @@ try {
   program = require.resolve(`${platform}/bin/bactrian`);
 } catch (error) {
   console.error(
-    `bactrian: the package ${platform} is not installed: either there is none for this platform, ` +
-      "or npm was told to leave out optional dependencies"
+    `bactrian: the package ${platform} is not installed: either it does not exist for this platform, ` +
+      "or npm was told to omit optional dependencies"
   );
   process.exit(4);
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-// A terminal sends these to both; other senders know only this process.
+// A terminal sends these signals to both processes; other senders know only this one.
 const signals = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
 for (const signal of signals) {
   process.on(signal, () => {

@@ -1,5 +1,5 @@
-//! The software bill of materials: what the binary is made of, as CycloneDX 1.5. Crates are those that cargo compiles for
-//! it, with the digests of the lock file; npm packages those that are in the page.
+//! The software bill of materials, as CycloneDX 1.5. It lists the crates that cargo compiles for the binary, with the digests of
+//! the lock file, and the npm packages in the page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ struct Component {
     name: String,
     version: String,
     licence: String,
-    /// Of the package in its registry.
+    /// The package URL.
     purl: String,
     /// The algorithm's name, and the digest in hexadecimal.
     digest: Option<(&'static str, String)>,
@@ -69,7 +69,7 @@ impl Component {
             format!("\"purl\": {}", quoted(&self.purl)),
         ];
         if !self.licence.is_empty() {
-            // An older way of writing "or", which SPDX does not have.
+            // An older way of writing "or", which is not valid SPDX.
             let expression = self.licence.replace('/', " OR ");
             fields.push(format!("\"licenses\": [{{ \"expression\": {} }}]", quoted(&expression)));
         }
@@ -81,7 +81,7 @@ impl Component {
     }
 }
 
-/// ISO 8601, as the format wants it.
+/// ISO 8601, as the format demands.
 fn time(epoch: &str) -> Result<String, String> {
     let mut date = Command::new("date");
     date.args(["--utc", &format!("--date=@{epoch}"), "+%Y-%m-%dT%H:%M:%SZ"]);
@@ -117,7 +117,7 @@ fn crates_in(tree: &str, checksums: &BTreeMap<(String, String), String>) -> Vec<
         let mut words = package.split(' ');
         let (Some(name), Some(version)) = (words.next(), words.next()) else { continue };
         let key = (name.to_owned(), version.trim_start_matches('v').to_owned());
-        // Who is not in the registry has none: these are ours.
+        // Packages that are not from the registry have no checksum: these are our own.
         let Some(checksum) = checksums.get(&key) else { continue };
         let (name, version) = key.clone();
         found.entry(key).or_insert(Component {
@@ -131,7 +131,7 @@ fn crates_in(tree: &str, checksums: &BTreeMap<(String, String), String>) -> Vec<
     found.into_values().collect()
 }
 
-/// Name and version to checksum, as Cargo.lock has them.
+/// Maps name and version to the checksum in Cargo.lock.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let packages = lock.split("[[package]]").skip(1);
     let entries = packages.filter_map(|package| {
@@ -145,14 +145,14 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     entries.collect()
 }
 
-/// What npm packages are in the page: those that are not for development only.
+/// The npm packages in the page: all that are not for development only.
 fn npm_packages(release: &Release) -> Result<Vec<Component>, String> {
     let lock = release.source.join("ui/package-lock.json");
     let lock = fs::read_to_string(lock).map_err(|error| format!("package-lock.json: {error}"))?;
     npm_packages_in(&lock)
 }
 
-/// npm writes each field on a line of its own, and each package at the same depth.
+/// npm writes each field on its own line, and each package at the same depth.
 fn npm_packages_in(lock: &str) -> Result<Vec<Component>, String> {
     let mut found = Vec::new();
     for part in lock.split("\n    \"node_modules/").skip(1) {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn crates_have_the_digest_of_the_lock_file_and_ours_are_left_out() {
+    fn crates_have_the_lock_files_digest_and_our_own_are_omitted() {
         let lock = "[[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nsource = \"x\"\nchecksum = \"ab12\"\n
 [[package]]\nname = \"bactrian\"\nversion = \"0.1.0\"\n";
         let tree = "bactrian v0.1.0 (a folder)|MIT\nserde v1.0.1|MIT/Apache-2.0\nserde v1.0.1|MIT/Apache-2.0 (*)\n";
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn npm_packages_for_development_are_left_out() {
+    fn npm_packages_for_development_are_omitted() {
         let lock = r#"{
   "packages": {
     "": {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_quoted_as_json_wants_it() {
+    fn text_is_quoted_as_json() {
         assert_eq!(quoted("a\"\\\n"), r#""a\"\\\u000a""#);
     }
 }

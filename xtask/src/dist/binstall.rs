@@ -1,4 +1,4 @@
-//! Whether `cargo binstall` would find the archive: what the manifest says of its name and of the program in it.
+//! Checks that `cargo binstall` would find the archive: compares the manifest's metadata with the archive's name and layout.
 
 use std::fs;
 
@@ -10,20 +10,19 @@ pub fn check(release: &Release, tree: &Tree, archive: &str) -> Outcome {
     let manifest = fs::read_to_string(&manifest).map_err(|error| error.to_string())?;
     let url = field(&manifest, "pkg-url", &release.version)?;
     if url.rsplit('/').next() != Some(archive) {
-        return Err(format!(
-            "crates/bactrian/Cargo.toml: pkg-url ends in another name than {archive}"
-        ));
+        return Err(format!("crates/bactrian/Cargo.toml: pkg-url does not end in {archive}"));
     }
     let program = tree.parent.join(field(&manifest, "bin-dir", &release.version)?);
     match program.is_file() {
         true => Ok(()),
         false => {
-            Err("crates/bactrian/Cargo.toml: bin-dir is not where the archive has it".to_owned())
+            Err("crates/bactrian/Cargo.toml: bin-dir is not the program's path in the archive"
+                .to_owned())
         }
     }
 }
 
-/// A field of the manifest, with the names in braces replaced.
+/// A field of the manifest, with its placeholders replaced.
 fn field(manifest: &str, name: &str, version: &str) -> Result<String, String> {
     let start = format!("{name} = \"");
     let line = manifest.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix('"'));
@@ -37,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_have_their_names_replaced() {
+    fn placeholders_are_replaced() {
         let manifest = "[a]\nbin-dir = \"{ name }-{ version }/bin/{ bin }\"\n";
         assert_eq!(
             field(manifest, "bin-dir", "1.2.3").as_deref(),

@@ -1,5 +1,4 @@
-//! Whether the same commit gives the same bytes: it is built a second time from nothing, in a folder with another name of
-//! another length.
+//! Checks that the same commit gives the same bytes, by a second build from scratch in a folder whose name has another length.
 
 use std::fs;
 use std::path::Path;
@@ -17,11 +16,11 @@ pub fn build_twice() -> Outcome {
     let differing = differing(&first.out, &second.out)?;
     match differing.is_empty() {
         true => {
-            println!("-- all files of both builds are the same, byte by byte");
+            println!("-- both builds have the same files, byte for byte");
             Ok(())
         }
         false => Err(format!(
-            "built twice, these differ between {} and {}: {}",
+            "these files differ between the builds in {} and {}: {}",
             first.out.display(),
             second.out.display(),
             differing.join(", ")
@@ -29,7 +28,7 @@ pub fn build_twice() -> Outcome {
     }
 }
 
-/// Names of files that are in one folder only or are not the same in both.
+/// The names of files that are in only one of the folders, or differ.
 fn differing(one: &Path, other: &Path) -> Result<Vec<String>, String> {
     let mut all = names(one)?;
     all.extend(names(other)?);

@@ -1,4 +1,4 @@
-//! The package for Debian and its kin.
+//! The package for Debian and its derivatives.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ pub fn pack(release: &Release, tree: &Tree) -> Outcome {
     fresh(&folder)?;
     let usr = folder.join("usr");
     succeed(Command::new("cp").arg("-r").arg(&tree.folder).arg(&usr))?;
-    // Debian's zsh looks here.
+    // Where Debian's zsh looks.
     copy(
         &usr.join("share/zsh/site-functions/_bactrian"),
         &usr.join("share/zsh/vendor-completions/_bactrian"),
@@ -44,19 +44,19 @@ Priority: optional
 Installed-Size: {kilobytes}
 Depends: libc6 (>= 2.17)
 Description: shows what an OCaml program keeps in memory
- What was allocated, where, of what type, what became of it, and who holds it.
- Works on programs as they are: not recompiled, not relinked, stripped or not.
+ What was allocated, where, of which type, how long it lived, and what holds it.
+ Works on programs as they are: no recompiling, no relinking, stripped or not.
 "
         ),
     )?;
     let mut sums = Command::new("sh");
     sums.args(["-c", "find usr -type f | LC_ALL=C sort | xargs -d '\\n' md5sum > DEBIAN/md5sums"]);
     succeed(sums.current_dir(&folder))?;
-    // As modes are in an archive, whatever the umask is here.
+    // The same modes as in the archives, whatever the umask.
     succeed(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(&folder))?;
     let package = release.out.join(format!("bactrian_{version}_amd64.deb"));
     let mut build = Command::new("dpkg-deb");
-    // Debian 11 does not unpack zstd. dpkg-deb uses all processors, and writes other bytes for another number of them.
+    // Debian 11 does not unpack zstd. dpkg-deb uses all processors, and its output depends on their number.
     build.args(["--build", "--root-owner-group", "-Zxz", "--threads-max=1"]);
     build.env("SOURCE_DATE_EPOCH", &release.epoch).arg(&folder).arg(&package);
     output(&mut build).map(|_| ())

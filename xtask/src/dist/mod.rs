@@ -1,9 +1,8 @@
-//! What is released: `cargo xtask dist` packs one commit, the one that is checked out, into `dist/`.
+//! Releases: `cargo xtask dist` packs the commit that is checked out into `dist/`.
 //!
-//! Everything is made of an export of that commit, so files that are not committed have no part in it, and the same
-//! commit gives the same bytes: names are sorted, owners are root, times are the commit's. `--twice` builds it a second
-//! time in another folder and says which files differ. `--check` installs every package in bare roots of Debian 11, 12
-//! and 13 and uses it there.
+//! Everything is built from an export of that commit, so uncommitted files have no influence, and the same commit gives the same
+//! bytes: names are sorted, owners are root, times are the commit's. `--twice` builds it again in another folder and reports
+//! differences. `--check` installs every package in bare root file systems of Debian 11, 12 and 13 and uses it there.
 
 mod archive;
 mod bill;
@@ -44,7 +43,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     }
 }
 
-/// Makes all files of a release in `dist/`; with the engine of queries if it is wanted, which takes long.
+/// Makes all files of a release in `dist/`, and the query engine too if requested, which takes long.
 fn build(with_query: bool) -> Result<Release, String> {
     let release = Release::of_head(&root().join(".cache/dist"), &root().join("dist"))?;
     pack(&release, with_query)?;
@@ -82,7 +81,7 @@ fn pack(release: &Release, with_query: bool) -> Outcome {
     Ok(())
 }
 
-/// `sha256sum --check SHA256SUMS` reads it.
+/// For `sha256sum --check SHA256SUMS`.
 fn write_sums(folder: &Path) -> Outcome {
     let mut sums = std::process::Command::new("sha256sum");
     let text = output(sums.arg("--").args(names(folder)?).current_dir(folder))?;
@@ -120,13 +119,13 @@ fn make_folder(path: &Path) -> Outcome {
     fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// An empty folder in the place of whatever was there.
+/// Makes an empty folder in place of whatever was there.
 fn fresh(path: &Path) -> Outcome {
     let _ = fs::remove_dir_all(path);
     make_folder(path)
 }
 
-/// Runs a script with python3, which has the archives that Debian has no program for.
+/// Runs a script with python3, which can write the archives for which Debian has no program.
 fn python(script: &str, arguments: &[&str]) -> Outcome {
     succeed(std::process::Command::new("python3").arg("-c").arg(script).args(arguments))
 }

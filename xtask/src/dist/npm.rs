@@ -1,5 +1,5 @@
-//! npm packages: one with the program for each platform, which npm installs only where it fits, and `bactrian`, which
-//! depends on all of them and starts the one that is there.
+//! npm packages: one with the program for each platform, which npm installs only on that platform, and `bactrian`, which depends
+//! on all of them and starts the one that is installed.
 
 use std::path::Path;
 

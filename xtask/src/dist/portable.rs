@@ -1,6 +1,6 @@
-//! Binaries that run wherever the kernel and the libc are from 2014 or later: linked by zig, which has the symbols of
-//! every glibc, for glibc 2.17. A static binary would do without any, but glibc's own name lookup aborts in it where the
-//! system is configured for modules that glibc has not itself.
+//! Binaries that run on any system with kernel and libc from 2014 or later. They are linked for glibc 2.17 by zig, which has the
+//! symbols of every glibc version. A static binary would need no glibc, but glibc's name lookup aborts in it if the system is
+//! configured for NSS modules that are not part of glibc.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use crate::Outcome;
 use crate::command::{cargo, output, root, succeed};
 use crate::release::MOST_BYTES;
 
-/// What is built, and how cargo is asked for it.
+/// A program to build, with cargo's parameters for it.
 #[derive(Clone, Copy)]
 pub struct Program {
     name: &'static str,
-    /// Of the workspace it is in.
+    /// The manifest of its workspace.
     manifest: &'static str,
     profile: &'static str,
-    /// What somebody downloads at most.
+    /// The maximum size of the download.
     most_bytes: u64,
 }
 
 pub const BACTRIAN: Program =
     Program { name: "bactrian", manifest: "Cargo.toml", profile: "dist", most_bytes: MOST_BYTES };
-/// DataFusion alone is ten times the rest.
+/// DataFusion alone is ten times the size of the rest.
 pub const QUERY: Program = Program {
     name: "bactrian-query",
     manifest: "query/Cargo.toml",
@@ -33,10 +33,10 @@ pub const QUERY: Program = Program {
 };
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// That of RHEL 7 and of manylinux2014.
+/// The version of RHEL 7 and of manylinux2014.
 const GLIBC: (u32, u32) = (2, 17);
 
-/// Builds a program, and checks that it is as small and as portable as it has to be.
+/// Builds a program, and checks its size and portability.
 pub fn build(release: &Release, program: Program) -> Result<PathBuf, String> {
     let tools = zig_tools()?;
     let work = &release.work;
@@ -50,7 +50,7 @@ pub fn build(release: &Release, program: Program) -> Result<PathBuf, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     build.env("PATH", format!("{}:{path}", tools.join("bin").display()));
     build.env("SOURCE_DATE_EPOCH", &release.epoch);
-    // Symbols are for `cargo xtask release`.
+    // The symbols are in the output of `cargo xtask release`.
     let profile = format!("CARGO_PROFILE_{}", program.profile.to_uppercase());
     build.env(format!("{profile}_STRIP"), "symbols").env(format!("{profile}_DEBUG"), "false");
     keep_paths_out(&mut build, release)?;
@@ -67,11 +67,11 @@ pub fn build(release: &Release, program: Program) -> Result<PathBuf, String> {
     Ok(binary)
 }
 
-/// Panics and assertions name source files. Where these are on this machine is nobody's business, and would make the
-/// binary another one on each machine.
+/// Panic messages and assertions name source files. The paths of this machine are private, and would make the binary differ
+/// between machines.
 fn keep_paths_out(build: &mut Command, release: &Release) -> Outcome {
     let folders = own_folders(release)?;
-    // The last that fits wins.
+    // The last match wins.
     let rust = folders.each_ref().map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
     build.env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"));
     let c = folders.each_ref().map(|(from, to)| format!("-ffile-prefix-map={from}={to}"));
@@ -79,7 +79,7 @@ fn keep_paths_out(build: &mut Command, release: &Release) -> Outcome {
     Ok(())
 }
 
-/// Folders of this machine that sources are in, and what they are called in the binary.
+/// The folders of this machine that contain sources, and their names in the binary.
 fn own_folders(release: &Release) -> Result<[(String, &'static str); 3], String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
@@ -109,18 +109,21 @@ fn check(binary: &Path, program: Program, release: &Release) -> Outcome {
         ));
     }
     if needs.glibc.is_none_or(|version| version > GLIBC) {
-        return Err(format!("{} needs glibc {highest}, and {GLIBC:?} is promised", program.name));
+        return Err(format!("{} needs glibc {highest}, not {GLIBC:?} as promised", program.name));
     }
     let content = fs::read(binary).map_err(|error| error.to_string())?;
     for (folder, _) in own_folders(release)? {
         if content.windows(folder.len()).any(|bytes| bytes == folder.as_bytes()) {
-            return Err(format!("{} names a folder of this machine, {folder}", program.name));
+            return Err(format!(
+                "{} contains the path of a folder of this machine, {folder}",
+                program.name
+            ));
         }
     }
     Ok(())
 }
 
-/// zig, and the cargo command that links with it, in a folder that pip has filled.
+/// Installs zig, and the cargo command that links with it, into a folder with pip.
 fn zig_tools() -> Result<PathBuf, String> {
     let requirements = root().join("xtask/src/dist/zig-requirements.txt");
     let wanted = fs::read_to_string(&requirements).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The commit that is packed: its version, its time, and an export of its files.
+//! The commit to pack: its version, its time, and an export of its files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,22 +8,23 @@ use std::process::Command;
 use super::{fresh, make_folder, names, write};
 use crate::command::{output, root, succeed};
 
-/// A commit, and the folders that it is packed in.
+/// A commit, and the folders in which it is packed.
 pub struct Release {
     pub version: String,
     pub commit: String,
-    /// Seconds since 1970 of the commit: every time in every package. In the environment it is `SOURCE_DATE_EPOCH`.
+    /// The commit's time in seconds since 1970, used as every time in every package. In the environment it is
+    /// `SOURCE_DATE_EPOCH`.
     pub epoch: String,
     /// An export of the commit.
     pub source: PathBuf,
-    /// For everything on the way to packages.
+    /// For intermediate files.
     pub work: PathBuf,
-    /// For packages.
+    /// For finished packages.
     pub out: PathBuf,
 }
 
 impl Release {
-    /// Exports the commit that is checked out to a folder in `work`, unless it is there.
+    /// Exports the commit that is checked out to a folder in `work`, unless it is there already.
     pub fn of_head(work: &Path, out: &Path) -> Result<Release, String> {
         let git = |arguments: &[&str]| {
             let mut git = Command::new("git");
@@ -34,7 +35,7 @@ impl Release {
         let epoch = git(&["log", "-1", "--format=%ct", "HEAD"])?;
         let version = version_of(&git(&["show", "HEAD:Cargo.toml"])?)?;
         if !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
-            println!("-- changes that are not committed are left out");
+            println!("-- uncommitted changes are not included");
         }
         let source = work.join("source").join(format!("bactrian-{version}"));
         let release =
@@ -49,7 +50,7 @@ impl Release {
     }
 
     fn export(&self) -> crate::Outcome {
-        // Written last, so that it says that the export is whole.
+        // Written last, as a mark that the export is complete.
         let stamp = self.work.join("source/commit");
         if fs::read_to_string(&stamp).is_ok_and(|commit| commit == self.commit) {
             return Ok(());
@@ -62,7 +63,7 @@ impl Release {
         git.args(["-c", "safe.directory=*", "archive", "--format=tar", "-o"]).arg(&tar);
         succeed(git.arg(&self.commit).current_dir(root()))?;
         let mut unpack = Command::new("tar");
-        // With times of now: cargo builds again what is newer than its output, and a commit's time may be long ago.
+        // Files get the current time: cargo rebuilds only what is newer than its output, and the commit may be old.
         unpack.arg("--extract").arg("--touch").arg("--file").arg(&tar);
         succeed(unpack.arg("--directory").arg(&new))?;
         make_folder(&self.source)?;
@@ -72,7 +73,7 @@ impl Release {
     }
 }
 
-/// Makes `old` what `new` is. A file that has not changed stays, so that nothing is built anew for it.
+/// Makes `old` equal to `new`. Unchanged files stay, so that nothing is rebuilt because of them.
 fn replace(new: &Path, old: &Path) -> crate::Outcome {
     let context = |path: &Path| {
         let path = path.display().to_string();
@@ -94,7 +95,7 @@ fn replace(new: &Path, old: &Path) -> crate::Outcome {
             if old.is_dir() && !old.is_symlink() {
                 fs::remove_dir_all(&old).map_err(context(&old))?;
             }
-            // Over a file; a folder takes the place of a file only once that is gone.
+            // Replaces a file; a folder must be removed before a file or folder takes its name.
             let _ = fs::remove_file(&old);
             fs::rename(&new, &old).map_err(context(&old))?;
         }
@@ -102,7 +103,7 @@ fn replace(new: &Path, old: &Path) -> crate::Outcome {
     Ok(())
 }
 
-/// Whether two files have the same bytes and rights.
+/// Whether two files have the same bytes and permissions.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let mode = |path: &Path| fs::symlink_metadata(path).map(|metadata| metadata.mode());
     let is_link = one.is_symlink() || other.is_symlink();

@@ -1,4 +1,4 @@
-//! The package for Fedora, RHEL, SUSE and their kin.
+//! The package for Fedora, RHEL, SUSE and their derivatives.
 
 use std::process::Command;
 
@@ -12,8 +12,8 @@ pub fn pack(release: &Release, tree: &Tree) -> Outcome {
     fresh(&folder)?;
     let spec = folder.join("bactrian.spec");
     let files = tree.folder.display();
-    // Nothing is compiled, stripped or compressed here: these are the files of the archive. gzip, because RHEL 7 knows
-    // no other that is quicker.
+    // Nothing is compiled, stripped or compressed here: these are the files of the archive. gzip is the fastest compression that
+    // RHEL 7 knows.
     write(
         &spec,
         &format!(

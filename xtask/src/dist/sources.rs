@@ -1,5 +1,5 @@
-//! The source archive, from which opam and distributions build without a network and without node: the commit's files,
-//! which have the page as it was built, and the crates that Linux needs of crates.io.
+//! The source archive, from which opam and distributions build without network and node: the commit's files, which include the
+//! built page, and the crates from crates.io that Linux needs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,11 +10,11 @@ use super::{archive, fresh, names, release::Release, write};
 use crate::Outcome;
 use crate::command::{cargo, output, succeed};
 
-/// What is built of the archive: the tool, and the library that OCaml programs link with.
+/// What is built from the archive: the tool, and the library that OCaml programs link with.
 const PACKAGES: &str = "--package bactrian --package bactrian-observe-ocaml";
 const TARGETS: &[&str] = &["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
-/// Appended to cargo's configuration: crates are here, and nowhere else.
+/// Appended to cargo's configuration: take crates only from the archive.
 const CONFIGURATION: &str = r#"
 [source.crates-io]
 replace-with = "vendored"
@@ -56,7 +56,7 @@ fn vendor(folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// The folders of crates that are compiled on Linux, as `name-version`.
+/// The folders of crates that are compiled on Linux, named `name-version`.
 fn used(folder: &Path) -> Result<BTreeSet<String>, String> {
     let mut used = BTreeSet::new();
     for target in TARGETS {
@@ -71,8 +71,8 @@ fn used(folder: &Path) -> Result<BTreeSet<String>, String> {
     Ok(used)
 }
 
-/// Leaves of a crate that is never compiled what cargo looks at to resolve versions: its manifest, and that its source
-/// files exist. Libraries to link with on Windows are most of what this leaves out.
+/// Reduces a crate that is never compiled to what cargo needs to resolve versions: its manifest, and empty source files. Most of
+/// the savings are import libraries for Windows.
 fn empty(package: &Path) -> Outcome {
     let checksum = package.join(".cargo-checksum.json");
     let text = fs::read_to_string(&checksum).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! The files of an installation, laid out as under `/usr`: the program, its man pages and completions, which it writes
-//! itself, and its documents.
+//! The files of an installation, laid out as under `/usr`: the program, its man pages and completions, which it prints itself,
+//! and its documents.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,9 +17,9 @@ const COMPLETIONS: &[(&str, &str)] = &[
 pub const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 pub struct Tree {
-    /// The folder of the files, as an archive has it.
+    /// The folder of the files, with the name that it has in the archive.
     pub folder: PathBuf,
-    /// Holds that folder alone.
+    /// Contains only that folder.
     pub parent: PathBuf,
 }
 
@@ -42,8 +42,8 @@ pub fn lay_out(release: &Release, binary: &Path) -> Result<Tree, String> {
     Ok(Tree { folder, parent })
 }
 
-/// The engine of queries in the same folder, so that both archives can be unpacked over each other: `bactrian` looks for
-/// it beside itself.
+/// Puts the query engine into the same folder, so that both archives can be unpacked over each other: `bactrian` looks for it in
+/// its own folder.
 pub fn lay_out_engine(release: &Release, engine: &Path) -> Result<PathBuf, String> {
     let parent = release.work.join("tree-query");
     fresh(&parent)?;

@@ -1,4 +1,4 @@
-//! What a dynamic executable needs of the machine that it runs on, as readelf tells it.
+//! What a dynamic executable requires of the system, as readelf prints it.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::command::output;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// The highest version of glibc that a symbol needs.
+    /// The highest glibc version that a symbol requires.
     pub glibc: Option<(u32, u32)>,
     pub libraries: Vec<String>,
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_version_is_found_by_number() {
+    fn versions_are_compared_as_numbers() {
         let text = " 0x0000000000000001 (NEEDED)  Shared library: [libc.so.6]
   000:   0 (*local*)       2 (GLIBC_2.9)     3 (GLIBC_2.17)   4 (GLIBC_2.2.5)
   0x0060:   Name: GLIBC_2.17  Flags: none  Version: 3\n";

@@ -1,6 +1,6 @@
 """Packs a wheel: wheel.py FOLDER WHEEL EPOCH. The same files give the same bytes.
 
-RECORD, the last file, lists the others with their digests, as PyPA's specification of binary distributions says.
+RECORD, the last file, lists the others with their digests, as PyPA's specification of binary distributions demands.
 """
 import base64
 import hashlib

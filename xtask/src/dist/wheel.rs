@@ -44,7 +44,7 @@ Description-Content-Type: text/markdown
             "Wheel-Version: 1.0\nGenerator: xtask {version}\nRoot-Is-Purelib: false\nTag: {TAG}\n"
         ),
     )?;
-    // Its place; wheel.py fills it.
+    // The place for the file; wheel.py fills it.
     write(&info.join("RECORD"), "")?;
     let wheel = release.out.join(format!("bactrian-{version}-{TAG}.whl"));
     python(

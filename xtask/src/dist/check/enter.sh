@@ -1,5 +1,5 @@
-# Runs a script in a root: enter LAYERS UPPER SCRATCH SCRIPT [FOLDER PLACE]..
-# Starts in a mount namespace and a process namespace of its own, so that all mounts and processes end with it.
+# Runs a script in a root file system: enter LAYERS UPPER SCRATCH SCRIPT [FOLDER PLACE]..
+# It is started in new mount and PID namespaces, so that all mounts and processes end with it.
 layers=$1 upper=$2 scratch=$3 script=$4
 shift 4
 root=$scratch/root

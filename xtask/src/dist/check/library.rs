@@ -1,5 +1,5 @@
-//! Whether the OCaml library and the ppx build with dune from the source archive, in releases of Debian that have the OCaml
-//! versions we promise. Debian's Rust is too old for it in some, so this machine's is lent to the roots.
+//! Checks that the OCaml library and the ppx build with dune from the source archive, in Debian releases with the OCaml versions
+//! that we support. Some have a Rust that is too old, so the root file systems use this machine's.
 
 use std::time::Instant;
 
@@ -43,7 +43,7 @@ pub fn run() -> Outcome {
         table.push(format!("{seconds:6.1} s  OCaml {ocaml} with ppxlib {ppxlib} ({suite})"));
     }
     println!(
-        "the library and the ppx build, install, and work in a program:\n{}",
+        "the library and the ppx can be built, installed, and used in a program:\n{}",
         table.join("\n")
     );
     Ok(())

@@ -1,4 +1,4 @@
-# Builds the packages of the OCaml library and the ppx as opam does, installs them, and uses both in a program.
+# Builds and installs the packages of the OCaml library and the ppx as opam does, and uses both in a program.
 PATH=/opt/rust/bin:$PATH
 case $(ocamlopt -version) in
     "$expected".*) ;;
@@ -9,7 +9,7 @@ case $(ocamlopt -version) in
 esac
 cd /source/*/
 prefix=/tmp/prefix
-# Each package alone, as opam does it: the ppx is built against what the library's package has installed.
+# Each package separately, as opam does: the ppx is built against the installed library.
 rm -rf ocaml/_build
 for package in bactrian ppx_bactrian; do
     OCAMLPATH=$prefix/lib dune build --root ocaml --only-packages "$package" --profile release \
@@ -18,7 +18,7 @@ for package in bactrian ppx_bactrian; do
 done
 rm -rf ocaml/_build
 
-# A program of somebody else, outside our tree.
+# A user's program, outside our tree.
 mkdir /tmp/theirs
 cd /tmp/theirs
 cat >dune-project <<'END'

@@ -1,5 +1,5 @@
-//! Whether a release can be used: every package is installed in bare roots of Debian, without Rust and (but for npm's
-//! own package) without node, and used there on an OCaml program that the same release's compiler has made. Needs root.
+//! Checks that a release can be used: every package is installed in bare root file systems of Debian, without Rust and (except
+//! for the npm package) without node, and used there on an OCaml program built with that Debian release's compiler. Needs root.
 
 pub mod library;
 mod roots;
@@ -14,22 +14,22 @@ use crate::Outcome;
 use crate::command::{output, root, succeed};
 use roots::{Bind, Root};
 
-/// What is checked unless a suite is named.
+/// The suites that are checked by default.
 const SUITES: &[&str] = &["bullseye", "bookworm", "trixie"];
-/// From nothing to a report.
+/// The limit from the start of the installation to a report.
 const MOST_SECONDS: f64 = 60.0;
 const PROGRAM: &str = "leaky_cache";
 
-/// A way to get the tool onto a machine.
+/// A way to install the tool.
 struct Form {
     name: &'static str,
-    /// What the bare root needs for it beyond itself.
+    /// Packages that it needs beyond the bare root file system.
     packages: &'static [&'static str],
-    /// Where it is tried.
+    /// The suites in which it is tried.
     suites: &'static [&'static str],
-    /// What somebody types, in the root; packages are in `/dist`.
+    /// The commands that a user types there; packages are in `/dist`.
     install: &'static str,
-    /// How it is started afterwards.
+    /// The folder of the installed program.
     path: &'static str,
 }
 
@@ -55,7 +55,7 @@ const FORMS: &[Form] = &[
         install: "python3 -m venv /opt/bactrian && /opt/bactrian/bin/pip install --no-index /dist/bactrian-*.whl",
         path: "/opt/bactrian/bin",
     },
-    // npm of Debian comes with three hundred packages, so this machine's npm installs, and the root's node runs.
+    // Debian's npm depends on three hundred packages, so this machine's npm installs, and node in the root file system runs.
     Form {
         name: "npm",
         packages: &["nodejs"],
@@ -63,7 +63,7 @@ const FORMS: &[Form] = &[
         install: "node --version",
         path: "/npm/node_modules/.bin",
     },
-    // Debian's rpm has a database without packages, so nothing that is needed counts as installed.
+    // The database of Debian's rpm is empty, so no dependency counts as installed.
     Form {
         name: "rpm",
         packages: &["rpm"],
@@ -100,7 +100,7 @@ pub fn run(suites: &[&str]) -> Outcome {
         }
         table.push(source::rust_of(suite, &release)?);
     }
-    println!("installed, and doctor, record, snapshot and report used:\n{}", table.join("\n"));
+    println!("installed, and used doctor, record, snapshot and report:\n{}", table.join("\n"));
     Ok(())
 }
 
@@ -122,7 +122,7 @@ fn check_sums(release: &Release) -> Outcome {
     succeed(sums.args(["--check", "--quiet", "SHA256SUMS"]).current_dir(&release.out))
 }
 
-/// An OCaml program, made by the release's own compiler.
+/// Compiles an OCaml program with the Debian release's compiler.
 fn compile(release: &Release, bare: &Root, suite: &str) -> Result<PathBuf, String> {
     let folder = release.work.join("check").join(suite);
     fresh(&folder)?;
@@ -134,7 +134,7 @@ fn compile(release: &Release, bare: &Root, suite: &str) -> Result<PathBuf, Strin
     Ok(folder)
 }
 
-/// What `npm install bactrian` leaves, from the packages instead of a registry.
+/// Does what `npm install bactrian` does, with the packages instead of a registry.
 fn install_by_npm(release: &Release) -> Result<PathBuf, String> {
     let folder = release.work.join("check/npm");
     fresh(&folder)?;

@@ -1,6 +1,6 @@
-//! Roots of Debian's releases, to install packages in. A bare one is what debootstrap calls minimal; what is installed on
-//! top of it is a layer of its own, and what a check does there is gone when the check ends. They come from the mirror
-//! that this machine's own apt uses.
+//! Root file systems of Debian releases, to install packages in. A bare one is debootstrap's minimal variant. Packages installed
+//! on top of it are a separate overlay layer. Changes made by a check are discarded at its end. Packages come from the mirror
+//! that this machine's apt uses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use crate::compilers::Mirror;
 
 pub struct Root {
     suite: String,
-    /// Folders that are laid over each other, the lowest first.
+    /// Folders of the overlay, the lowest first.
     layers: Vec<PathBuf>,
 }
 
-/// A folder of this machine, and where it is in the root.
+/// A folder of this machine, and its path in the root file system.
 pub struct Bind<'a> {
     pub from: &'a Path,
     pub to: &'static str,
 }
 
-/// Who changes nothing of a machine needs no network either.
+/// A step that must not change the layers has no network either.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Network {
     None,
@@ -42,7 +42,7 @@ impl Root {
             let mut debootstrap = Command::new("debootstrap");
             debootstrap.args(["--variant=minbase", suite]).arg(&new).arg(&mirror.uri);
             if !Path::new(SCRIPTS).join(suite).exists() {
-                // A release that is newer than this debootstrap is made as the newest that it knows.
+                // A release that this debootstrap does not know is made like the newest that it knows.
                 debootstrap.arg(Path::new(SCRIPTS).join("sid"));
             }
             let quiet = debootstrap.stdout(Stdio::null());
@@ -54,7 +54,7 @@ impl Root {
         Ok(Root { suite: suite.to_owned(), layers: vec![folder] })
     }
 
-    /// The same with some packages installed.
+    /// The same with packages installed.
     pub fn with(&self, packages: &[&str]) -> Result<Root, String> {
         if packages.is_empty() {
             return Ok(Root { suite: self.suite.clone(), layers: self.layers.clone() });
@@ -79,12 +79,12 @@ rm -rf /tmp/said",
         Ok(Root { suite: self.suite.clone(), layers })
     }
 
-    /// Runs a shell script in it, without a network.
+    /// Runs a shell script in it, without network.
     pub fn run(&self, binds: &[Bind<'_>], script: &str) -> Outcome {
         self.start(binds, script, None, Network::None).map(|_| ())
     }
 
-    /// The version of a package that this release has.
+    /// The version of a package in this release.
     pub fn version_of(&self, package: &str) -> Result<String, String> {
         let script =
             format!("apt-get -qq {LONG_VALID} update; apt-cache show --no-all-versions {package}");
@@ -93,7 +93,7 @@ rm -rf /tmp/said",
         version.map(str::to_owned).ok_or_else(|| format!("Debian {} has no {package}", self.suite))
     }
 
-    /// Tells what a script prints. What it changes goes into the folder `keep`, or away.
+    /// Runs a script and returns its output. Changes go into the folder `keep`, or are discarded.
     fn start(
         &self,
         binds: &[Bind<'_>],
@@ -107,7 +107,7 @@ rm -rf /tmp/said",
             make_folder(&scratch.join(name))?;
         }
         let upper = keep.map_or(scratch.join("upper"), Path::to_path_buf);
-        // The uppermost comes first.
+        // The uppermost layer comes first.
         let layers: Vec<_> = self.layers.iter().rev().map(|l| l.display().to_string()).collect();
         let mut command = Command::new("unshare");
         command.args(["--mount", "--pid", "--fork", "--kill-child"]);
@@ -131,7 +131,7 @@ rm -rf /tmp/said",
     }
 }
 
-/// What is not released yet is not signed anew all the time.
+/// Testing releases are not signed again all the time.
 const LONG_VALID: &str = "-o Acquire::Check-Valid-Until=false";
 const SCRIPTS: &str = "/usr/share/debootstrap/scripts";
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -140,7 +140,7 @@ fn folder() -> PathBuf {
     root().join(".cache/roots")
 }
 
-/// A root that is half made never has its name.
+/// Only a complete root file system has its final name.
 fn move_to(new: &Path, place: &Path) -> Outcome {
     fs::rename(new, place).map_err(|error| format!("{}: {error}", place.display()))
 }

@@ -1,4 +1,4 @@
-//! Whether the source archive builds where opam and distributions build: without a network, without node, with nothing of
+//! Checks that the source archive builds as opam and distributions build it: without network, without node, and with nothing of
 //! this repository but the archive.
 
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use super::roots::{Bind, Root};
 use crate::Outcome;
 use crate::command::{cargo, output, succeed};
 
-/// Rust as Debian packages it: the release's own, and the newer one that its browsers are built with.
+/// Debian's packages of Rust: the release's own, and the newer one with which its browsers are built.
 const OF_DEBIAN: &[(&str, &str)] = &[("rustc", "cargo"), ("rustc-web", "cargo-web")];
 
-/// The newest Rust of a release of Debian: compiler, its version, and cargo.
+/// The newest Rust in a Debian release: the compiler's package, its version, and cargo's package.
 struct DebianRust {
     package: &'static str,
     cargo: &'static str,
@@ -33,7 +33,7 @@ impl DebianRust {
     }
 }
 
-/// Which Rust a release of Debian has, and whether that is enough for the source archive; for people.
+/// Describes for users which Rust a Debian release has, and whether it is new enough for the source archive.
 pub fn rust_of(suite: &str, release: &Release) -> Result<String, String> {
     let (needed, there) = (needed(release)?, DebianRust::of(suite)?);
     let DebianRust { package, version, .. } = &there;
@@ -41,13 +41,13 @@ pub fn rust_of(suite: &str, release: &Release) -> Result<String, String> {
         true => {
             format!("enough for {needed}: `cargo xtask dist --check-source {suite}` builds with it")
         }
-        false => format!("too old: {needed} is needed, from elsewhere, or a package above"),
+        false => format!("too old: install Rust {needed} from elsewhere, or use a package above"),
     };
     Ok(format!("          {suite:<10} source archive: Debian has {package} {version}, {verdict}"))
 }
 
-/// Builds the tool from the archive in a root of Debian: with Debian's Rust where that is new enough, or else with that of
-/// this machine.
+/// Builds the tool from the archive in a Debian root file system, with Debian's Rust if it is new enough, otherwise with this
+/// machine's.
 pub fn run(suites: &[&str]) -> Outcome {
     let suite = match suites {
         [] => "trixie",
@@ -68,7 +68,7 @@ pub fn run(suites: &[&str]) -> Outcome {
     };
     println!("-- Debian {suite}: building from the source archive with {whose}");
     let start = Instant::now();
-    // In the folder, so that it does not fill the memory that temporary files are in.
+    // Not in the temporary directory, which may be in memory.
     let script = "PATH=/opt/rust/bin:$PATH
 ! command -v node
 cd /source/*/
@@ -83,7 +83,7 @@ cargo build --release --locked --quiet --package bactrian --target-dir /source/t
     Ok(())
 }
 
-/// A copy of the archive's files to build in.
+/// Unpacks a copy of the archive to build in.
 pub fn unpack(release: &Release) -> Result<PathBuf, String> {
     let folder = release.work.join("check/source");
     fresh(&folder)?;
@@ -105,7 +105,7 @@ fn needed(release: &Release) -> Result<String, String> {
     version.map(str::to_owned).ok_or_else(|| "Cargo.toml: no rust-version".to_owned())
 }
 
-/// Without what Debian adds.
+/// The version without Debian's suffix.
 fn numbers(version: &str) -> Vec<u32> {
     version.split(['.', '+', '-', '~']).map_while(|part| part.parse().ok()).collect()
 }

@@ -1,7 +1,7 @@
-# What is done with an installed bactrian in a bare root: everything a first day needs, and nothing to build with at hand.
+# Uses an installed bactrian in a bare root file system, as on a first day, without any build tools.
 for tool in cargo rustc; do
     if command -v "$tool" >/dev/null; then
-        echo "$tool is here: this root is not bare" >&2
+        echo "$tool is installed: this root file system is not bare" >&2
         exit 1
     fi
 done
@@ -17,7 +17,7 @@ bactrian record --rate 1e-3 -o server.ctf -- ./leaky_cache 20000 >said
 bactrian top server.ctf --metric live --by site >top
 expect leaky_cache.ml top
 
-# A program that runs already: found, frozen, and unharmed.
+# Takes a snapshot of a running program, which must survive.
 ./leaky_cache 100000000 >/dev/null &
 server=$!
 sleep 1
