@@ -1,5 +1,5 @@
-# Holds the trace against limits and the baseline: annotations at the lines in question, a table in the summary, and the
-# status of the check as that of the step.
+# Checks the trace against the limits and the baseline: annotates the lines concerned, adds a table to the summary, and
+# exits with the status of the check.
 set -euo pipefail
 limits=()
 if [ -n "${MAX_LIVE:-}" ]; then
@@ -12,8 +12,8 @@ if [ -n "${BASELINE:-}" ]; then
     if [ -e "$BASELINE" ]; then
         limits+=(--baseline "$BASELINE" --fail-above "${FAIL_ABOVE:?}")
     else
-        # As on the first run, when no main branch has left one.
-        echo "::notice::there is no baseline $BASELINE yet: nothing to compare with"
+        # For example on the first run, before the main branch has produced one.
+        echo "::notice::the baseline $BASELINE does not exist yet: no comparison was made"
     fi
 fi
 if [ ${#limits[@]} -eq 0 ]; then

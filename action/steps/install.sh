@@ -1,4 +1,4 @@
-# Installs bactrian from PyPI, unless there is one. The wheel is one portable program; Python only unpacks it.
+# Installs bactrian from PyPI, unless it is installed already. The wheel contains one portable program; Python only unpacks it.
 set -euo pipefail
 if command -v bactrian >/dev/null; then
     bactrian --version

@@ -1,9 +1,9 @@
-# Runs the command under bactrian record. Its exit status is the step's, so that a test that fails is one.
+# Runs the command under bactrian record. Its exit status is the step's, so that a failing test fails the step.
 set -euo pipefail
 options=(-o "${TRACE:?}")
 if [ -n "${RATE:-}" ]; then
     options+=(--rate "$RATE")
 fi
 echo "trace=$TRACE" >>"${GITHUB_OUTPUT:?}"
-# The command is a line of shell by definition: quotes and variables in it mean what they mean there.
+# The command is shell input by definition: quotes and variables have their usual meaning.
 eval "bactrian record \"\${options[@]}\" -- ${COMMAND:?}"

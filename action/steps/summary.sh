@@ -1,4 +1,4 @@
-# Adds what the program allocates and holds to the summary of the job.
+# Adds a table of allocation sites to the job summary.
 set -euo pipefail
 {
     echo "## Bactrian: ${TRACE:?}"

@@ -1,5 +1,5 @@
-//! The GitHub Action, without GitHub: the steps of `action/action.yml` are run in order, by the same shell, with the inputs
-//! and files that a runner gives them.
+//! The GitHub Action, without GitHub: runs the steps of `action/action.yml` in order, in the same shell, with the inputs and
+//! files that a runner would provide.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,16 +8,16 @@ use std::process::Command;
 
 use bactrian_fixtures::{Compiler, Variant, own_folder, program, repository};
 
-/// A step as the file has it.
+/// A step of the file.
 #[derive(Debug, Default)]
 struct Step {
     name: String,
     run: String,
-    /// Variable and input.
+    /// Variables and the inputs that they get.
     env: Vec<(String, String)>,
 }
 
-/// As much of the file as our own file needs: defaults of inputs, and steps of one line each.
+/// Parses the subset of YAML that our file uses: defaults of inputs, and steps of one line each.
 fn read(text: &str) -> (BTreeMap<String, String>, Vec<Step>) {
     let (mut inputs, mut steps) = (BTreeMap::new(), Vec::<Step>::new());
     let mut input = String::new();
@@ -47,10 +47,10 @@ fn read(text: &str) -> (BTreeMap<String, String>, Vec<Step>) {
     (inputs, steps)
 }
 
-/// What a job leaves.
+/// The results of a job.
 struct Job {
     folder: PathBuf,
-    /// The step that failed, and what it printed.
+    /// The step that failed, and its output.
     failed: Option<String>,
     said: String,
 }
@@ -99,7 +99,7 @@ fn command(requests: u32) -> String {
 }
 
 #[test]
-fn the_action_records_and_sums_up() {
+fn the_action_records_and_writes_a_summary() {
     let folder = own_folder("action-records");
     let job = Job::run(&folder, &[("command", &command(2000)), ("rate", "1e-3")]);
     assert_eq!(job.failed, None, "{}", job.said);
@@ -109,12 +109,16 @@ fn the_action_records_and_sums_up() {
 }
 
 #[test]
-fn the_action_fails_on_growth_over_the_baseline() {
+fn growth_over_the_baseline_fails_the_action() {
     let folder = own_folder("action-fails");
     let baseline = [("trace", "main.ctf"), ("rate", "1e-2"), ("baseline", "none.ctf")];
     let first = Job::run(&folder, &[&[("command", &*command(500))], &baseline[..]].concat());
     assert_eq!(first.failed, None, "{}", first.said);
-    assert!(first.said.contains("::notice::there is no baseline none.ctf yet"), "{}", first.said);
+    assert!(
+        first.said.contains("::notice::the baseline none.ctf does not exist yet"),
+        "{}",
+        first.said
+    );
     let grown = [("rate", "1e-2"), ("baseline", "main.ctf"), ("fail-above", "50%")];
     let second = Job::run(&folder, &[&[("command", &*command(4000))], &grown[..]].concat());
     assert_eq!(second.failed.as_deref(), Some("Check"), "{}", second.said);
@@ -124,7 +128,7 @@ fn the_action_fails_on_growth_over_the_baseline() {
 }
 
 #[test]
-fn a_program_that_fails_fails_the_step() {
+fn a_failing_program_fails_the_step() {
     let folder = own_folder("action-status");
     let quoted = "/bin/sh -c 'exit \"$1\"' sh 7";
     let job = Job::run(&folder, &[("command", quoted)]);
