@@ -14,10 +14,10 @@ let add wish item =
   | Pexp_ident { txt = Lident "off"; _ } -> { wish with is_off = true }
   | Pexp_ident { txt = Lident what; _ } when List.mem what known -> { wish with what = what :: wish.what }
   | _ ->
-      Location.raise_errorf ~loc:item.pexp_loc "observe: this is neither a name in quotes nor one of %s, off"
+      Location.raise_errorf ~loc:item.pexp_loc "observe: expected a quoted name or one of %s, off"
         (String.concat ", " known)
 
-(* The expressions directly in another. What a tuple is made of differs between versions of ppxlib. *)
+(* The immediate subexpressions. The representation of tuples differs between versions of ppxlib. *)
 let parts expression =
   let collect =
     object
@@ -33,7 +33,7 @@ let wish_of attribute =
   | PStr [ { pstr_desc = Pstr_eval (({ pexp_desc = Pexp_tuple _; _ } as items), []); _ } ] ->
       List.fold_left add nothing_said (parts items)
   | PStr [ { pstr_desc = Pstr_eval (item, []); _ } ] -> add nothing_said item
-  | _ -> Location.raise_errorf ~loc:attribute.attr_loc "observe: items with commas between them are expected here"
+  | _ -> Location.raise_errorf ~loc:attribute.attr_loc "observe: expected a comma-separated list of items"
 
 let is_ours attribute = List.mem attribute.attr_name.txt [ "observe"; "bactrian.observe" ]
 
@@ -41,7 +41,7 @@ let estring = Ast_builder.Default.estring
 let evar ~loc name = Ast_builder.Default.pexp_ident ~loc { txt = Lident name; loc }
 let pvar = Ast_builder.Default.pvar
 
-(* The argument of cases is given this name. *)
+(* Names the argument of cases [observed]. *)
 let outermost expression = Functions.outermost ~observed:(pvar ~loc:expression.pexp_loc "observed") expression
 
 (* What can be observed of an expression. *)
@@ -74,7 +74,7 @@ let rec variable pattern =
   | Ppat_constraint (inner, _) -> variable inner
   | _ -> None
 
-(* Inserts [first; ..] where a function has received all its arguments. *)
+(* Inserts [first; ..] at the start of the body, after a function has received all its arguments. *)
 let rec before_body first expression =
   let loc = expression.pexp_loc in
   match (outermost expression, expression.pexp_desc) with
@@ -94,8 +94,8 @@ let rec labels expression =
   | None, (Pexp_constraint (inner, _) | Pexp_open (_, inner)) when subject_of inner = Function -> labels inner
   | None, _ -> []
 
-(* A function with the same arguments that calls the one of this name with a stopwatch. Recursive calls go to the
-   inner function, so that tail calls remain tail calls and nested calls are not timed twice. *)
+(* A function with the same arguments that calls the function [name] and measures the time of the call. Recursive calls
+   go to the inner function, so that tail calls remain tail calls and nested calls are not timed twice. *)
 let timed ~loc name time labels =
   let argument index label =
     match label with Nolabel -> Printf.sprintf "observed%d" index | Labelled name | Optional name -> name
@@ -181,25 +181,25 @@ let observe ~path ~of_file binding =
   | Some { is_off = true; _ }, _ | None, Some { is_off = true; _ } -> plain binding
   | Some wish, _ | None, Some wish -> (
       match (variable binding.pvb_pat, subject_of binding.pvb_expr) with
-      | None, _ -> refuse "this has no name of its own: only a value that is bound to one variable can be observed"
+      | None, _ -> refuse "only a value that is bound to a single variable can be observed"
       | Some name, subject -> (
           let shown = match wish.name with Some name -> name | None -> String.concat "." (List.rev (name :: path)) in
           match subject with
           | Function when fits of_functions wish.what -> observe_function ~loc ~shown ~name wish.what binding
-          | Function -> refuse "this is a function: calls or time of it can be observed"
+          | Function -> refuse "this is a function, of which only calls and time can be observed"
           | Ref (Some type_) when fits [ type_ ] wish.what -> observe_ref ~loc ~shown type_ binding
           | Ref (Some type_) -> refuse (Printf.sprintf "this is a reference to a value of type %s" type_)
           | Ref None -> (
               match wish.what with
               | [ type_ ] when List.mem type_ of_refs -> observe_ref ~loc ~shown type_ binding
-              | _ -> refuse "of what type is this reference? say [@@observe int], float, bool or string")
+              | _ -> refuse "the type of this reference is unknown: write [@@observe int], float, bool or string")
           | Table when fits [ "table" ] wish.what -> observe_table ~loc ~shown binding
           | Table -> refuse "this is a hash table"
           | Nothing when wish.what = [ "table" ] -> observe_table ~loc ~shown binding
           | Nothing ->
               refuse
-                "this cannot be observed: it is neither a function, nor a reference, nor Hashtbl.create; for a table that is \
-                 made otherwise say [@@observe table]"))
+                "this cannot be observed: it is neither a function, nor a reference, nor Hashtbl.create; for a table created in \
+                 another way, write [@@observe table]"))
 
 let observer =
   object (self)
@@ -215,7 +215,7 @@ let observer =
         | { pstr_desc = Pstr_attribute attribute; _ } :: rest when is_ours attribute ->
             let wish = wish_of attribute in
             if wish.name <> None then
-              Location.raise_errorf ~loc:attribute.attr_loc "observe: a name is for one value, and this is for all that follow";
+              Location.raise_errorf ~loc:attribute.attr_loc "observe: a name is for a single value, and this attribute is for all values that follow";
             go (Some wish) rest
         | { pstr_desc = Pstr_value (recursive, bindings); _ } as item :: rest ->
             let observed = List.map (observe ~path ~of_file) bindings in
@@ -239,13 +239,13 @@ let observer =
     method inner_module binding = super#module_binding binding
     method of_module name = {<path = [ name ]>}
 
-    (* A functor would make new observers with the same names at each application. *)
+    (* Each application of a functor would create new observers with the same names. *)
     method! module_expr expression =
       match expression.pmod_desc with Pmod_functor _ -> self#as_it_is expression | _ -> super#module_expr expression
 
     method private as_it_is expression = expression
 
-    (* Expressions contain no values that live as long as the program. *)
+    (* Values inside expressions do not live as long as the program. *)
     method! expression expression = expression
   end
 

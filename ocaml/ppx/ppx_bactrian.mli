@@ -1,7 +1,7 @@
-(** Observes marked definitions with the modules of [Bactrian]:
+(** Makes marked definitions publish observers, with the modules of [Bactrian]:
 
     {[
-      let requests = ref 0 [@@observe]                        (* its value; say "int" and so on if it is not a literal *)
+      let requests = ref 0 [@@observe]                        (* its value; add int, float, bool or string if the initial value is not a literal *)
       let cache = Hashtbl.create 1000 [@@observe]             (* its statistics *)
       let answer request = .. [@@observe]                     (* calls and time *)
       let parse line = .. [@@observe calls, "lines parsed"]   (* only calls, under another name *)

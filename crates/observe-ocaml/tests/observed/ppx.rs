@@ -75,26 +75,26 @@ fn annotated_items_are_observed() {
 fn unobservable_items_are_rejected_with_their_location() {
     let folder = tempfile::tempdir().expect("a folder");
     for (source, place, reason) in [
-        ("let (a, b) = (1, 2) [@@observe]", "characters 20-31", "bound to one variable"),
+        ("let (a, b) = (1, 2) [@@observe]", "characters 20-31", "bound to a single variable"),
         (
             "let x = 5 [@@observe]",
             "characters 10-21",
             "neither a function, nor a reference, nor Hashtbl.create",
         ),
-        ("let r = ref [] [@@observe]", "characters 15-26", "of what type is this reference?"),
+        ("let r = ref [] [@@observe]", "characters 15-26", "the type of this reference is unknown"),
         (
             "let r = ref 1 [@@observe float]",
             "characters 14-31",
             "a reference to a value of type int",
         ),
-        ("let f x = x [@@observe int]", "characters 12-27", "calls or time"),
+        ("let f x = x [@@observe int]", "characters 12-27", "only calls and time"),
         (
             "let f x = x [@@observe fast]",
             "characters 23-27",
-            "neither a name in quotes nor one of calls, time",
+            "expected a quoted name or one of calls, time",
         ),
-        ("let f x = x [@@observe: int]", "characters 12-28", "items with commas"),
-        ("[@@@observe \"x\"]", "characters 0-16", "a name is for one value"),
+        ("let f x = x [@@observe: int]", "characters 12-28", "a comma-separated list"),
+        ("[@@@observe \"x\"]", "characters 0-16", "a name is for a single value"),
         ("module M = struct let x = 5 [@@observe] end", "characters 28-39", "cannot be observed"),
     ] {
         let file = folder.path().join("refused.ml");
