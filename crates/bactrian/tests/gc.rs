@@ -39,6 +39,9 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
+/// Thousands of rounds of `gc_steady`: enough for runs to differ by their parameters, and not only by chance.
+const ROUNDS: &str = "400";
+
 /// The promoted words that the runtime itself prints.
 fn promoted(program: &Path, run: &Value) -> u64 {
     let number = |name: &str| run["setting"][name].as_u64().expect("a number");
@@ -49,7 +52,7 @@ fn promoted(program: &Path, run: &Value) -> u64 {
         _ => setting.ocamlrunparam("v=0x400"),
     };
     let mut command = Command::new(program);
-    let output = command.arg("1000").env("OCAMLRUNPARAM", parameters).output().expect("it runs");
+    let output = command.arg(ROUNDS).env("OCAMLRUNPARAM", parameters).output().expect("it runs");
     let text = text(&output.stderr);
     let line = text.lines().find_map(|line| line.strip_prefix("promoted_words:"));
     line.expect("the runtime prints it").trim().parse::<f64>().expect("a number") as u64
@@ -59,7 +62,7 @@ fn promoted(program: &Path, run: &Value) -> u64 {
 fn the_recommended_setting_was_run_and_measured_exactly() {
     for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
         let program = steady(compiler);
-        let result = answer(&["gc", "--json", "--", path(&program), "1000"]);
+        let result = answer(&["gc", "--json", "--", path(&program), ROUNDS]);
         let answer = &result["answers"][0];
         let runs = answer["runs"].as_array().expect("runs");
         assert!((4..=6).contains(&runs.len()), "{answer:#}");
