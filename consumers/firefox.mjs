@@ -38,8 +38,8 @@ function log() {
   return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : 'it has no log\n';
 }
 
-// What the profiler knows of the file, once it is loaded. Its log says when: who asks in the moment in which the daemon writes
-// down its session takes it for a dead one, and removes it.
+// What the profiler knows of the file, once it is loaded. Its log says when: a client that asks while the daemon is
+// writing down its session takes it for a dead one, and removes it.
 async function loaded(daemon) {
   const giveUp = Date.now() + patience;
   while (!/Profile loaded|Failed to load/.test(log()) && end(daemon) === null && Date.now() < giveUp) {

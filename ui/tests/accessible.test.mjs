@@ -156,7 +156,7 @@ test("what has the focus gets Enter, Space and arrows, whatever keys the view ha
   });
 });
 
-test("nothing moves for who wants no motion", async () => {
+test("nothing moves if reduced motion is preferred", async () => {
   await on(`trace/${TRACE}/flame`, {}, async (page) => {
     const moves = () =>
       page.evaluate(() => {

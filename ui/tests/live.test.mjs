@@ -216,7 +216,7 @@ test("a snapshot is taken by a click and by a key, and is shown when it is there
     assert.throws(() => process.kill(about.program.pid, 0), /ESRCH/);
   } catch (error) {
     // What became of the snapshot says more than that something was not there.
-    const taking = await page.getByTestId("taking").textContent({ timeout: 1000 }).catch(() => "nothing is said of a snapshot");
+    const taking = await page.getByTestId("taking").textContent({ timeout: 1000 }).catch(() => "there is no message about a snapshot");
     throw new Error(`${taking}\n${error.stack}`);
   } finally {
     server.kill("SIGTERM");

@@ -53,7 +53,7 @@ test("the export menu closes on Escape, on a click elsewhere, and when the focus
   });
 });
 
-test("who waits long is told how far the answer has come", async () => {
+test("the progress of a long answer is shown", async () => {
   await withPage(ALL, "", async (page) => {
     let isWanted = () => {};
     const wanted = new Promise((resolve) => (isWanted = resolve));

@@ -1,7 +1,7 @@
 //! How good the recommendations of `bactrian gc` are: a grid of 5 x 5 settings, measured, against what is recommended from six runs.
 //!
 //! Each run is a line of a table in `bench/gc`, written as soon as it is over, so that hours of measuring can be interrupted and go on.
-//! What is said of the table (`--summary`) is computed from it alone.
+//! The summary (`--summary`) is computed from the table alone.
 
 mod programs;
 mod summary;
@@ -117,7 +117,7 @@ fn measure(program: &Program, rounds: usize) -> Outcome {
     Ok(())
 }
 
-/// What is wanted of a program: 90 % of the memory that it has by default, 5 % more time, and the least product.
+/// The goals for a program: 90 % of the memory that it needs by default, 5 % more time, and the least product.
 fn goals(table: &Table) -> Result<[(Part, Goal); 3], String> {
     let present = table.cell(Setting { s: 1 << 18, o: 120 }).ok_or("the grid is not complete")?;
     Ok([

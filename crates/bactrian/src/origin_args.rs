@@ -5,7 +5,7 @@ use std::env;
 
 use bactrian_fleet::{Origin, Redact};
 
-/// What is said of profiles.
+/// Options that say where profiles come from.
 #[derive(clap::Args, Clone, Debug)]
 pub struct OriginArgs {
     /// The service [default: the name of the program]
@@ -56,7 +56,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 }
 
 impl OriginArgs {
-    /// What is said of profiles by options, and otherwise by the environment.
+    /// The origin of profiles from the options, and otherwise from the environment.
     pub fn origin(&self) -> Origin {
         let attributes = env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
         let attributes: BTreeMap<&str, &str> =

@@ -259,7 +259,7 @@ fn privileged_program_is_refused_to_users_without_its_privileges() {
     fs::copy(folder().join("native"), &path).expect("room");
     let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
     mode(0o4755);
-    assert_eq!(result("./setuid")["record"]["works"], "yes", "who has the rights gains none");
+    assert_eq!(result("./setuid")["record"]["works"], "yes", "root gains no rights");
     // Only root can change the owner of files.
     const NOBODY: u32 = 65534;
     if fs::metadata(&path).expect("ours").uid() != 0

@@ -96,7 +96,7 @@ function PeakNote({ series, isFiltered }: { series: Series; isFiltered: boolean 
   const error = errorOf(series.peak);
   return (
     <span class="faint" data-testid="peak">
-      peak{isFiltered ? " of what is wanted" : ""} <b>{bytes(series.peak.value)}</b>{error && ` ${error}`} at {seconds(series.peak_time)}
+      peak{isFiltered ? " of the selection" : ""} <b>{bytes(series.peak.value)}</b>{error && ` ${error}`} at {seconds(series.peak_time)}
     </span>
   );
 }

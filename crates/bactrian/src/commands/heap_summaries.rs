@@ -20,7 +20,7 @@ use crate::origin_args::OriginArgs;
 use crate::output::Console;
 use crate::types::TypesArg;
 
-/// What is wanted of snapshots.
+/// The options about snapshots.
 pub struct HeapOptions<'a> {
     /// Snapshots, traces and folders of both.
     pub files: &'a [PathBuf],

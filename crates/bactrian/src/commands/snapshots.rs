@@ -29,7 +29,7 @@ const EXTENSION: &str = "heap";
 const DEFAULT_SIGNAL: u8 = 12;
 /// The most snapshots listed one by one.
 const TOLD: usize = 6;
-/// Why nothing is heard of a snapshot: the ledger is for the user who has started `record`.
+/// Why a snapshot was not reported: only the user who started `record` can write to the ledger.
 const CANNOT_TELL: &str = "the program has changed its user, and can no longer report snapshots";
 
 /// When snapshots are taken, and what they may cost.

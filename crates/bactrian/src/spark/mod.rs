@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// The driver.
 const DRIVER: &str = include_str!("answers.py");
-/// So many of the last lines of Spark's log are shown if it fails.
+/// How many of the last lines of Spark's log are shown if it fails.
 const LINES: usize = 15;
 
 /// A session of Spark.

@@ -98,7 +98,7 @@ impl Client {
         stream.set_read_timeout(Some(DEADLINE)).expect("a time");
         let mut greeting = Vec::new();
         wire::put_greeting(&mut greeting, &Greeting::new(b""));
-        stream.write_all(&greeting).expect("it is heard");
+        stream.write_all(&greeting).expect("the server reads");
         let mut client = Client { stream, frames: Frames::default() };
         wire::take_reply(&client.frame().expect("an answer")).expect("sound");
         client

@@ -33,7 +33,7 @@ impl Client {
     }
 
     pub fn say(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).expect("it is heard");
+        self.stream.write_all(bytes).expect("the server reads");
     }
 
     /// Greets, and must be accepted.

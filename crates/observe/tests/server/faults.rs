@@ -142,7 +142,7 @@ fn requesting_client_that_does_not_read_costs_little() {
             break;
         }
     }
-    good.control(Action::Mark("mine".into())).expect("others are heard");
+    good.control(Action::Mark("mine".into())).expect("others are served");
     assert!(memory() < before + (32 << 20));
 }
 
@@ -190,7 +190,7 @@ fn disconnected_clients_leave_nothing_behind() {
             2 => drop(TcpStream::connect(("127.0.0.1", served.port())).expect("it listens")),
             _ => {
                 let mut bad = UnixStream::connect(served.socket()).expect("it listens");
-                bad.write_all(b"nonsense").expect("it is heard");
+                bad.write_all(b"nonsense").expect("the server reads");
             }
         }
     }

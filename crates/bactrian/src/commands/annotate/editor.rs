@@ -1,5 +1,5 @@
-//! `bactrian annotate --lsp`: the numbers of a trace beside the lines of an editor. The protocol is in `bactrian-lsp`; here
-//! is which trace is shown, and what is said of a line.
+//! `bactrian annotate --lsp`: the numbers of a trace beside the lines of an editor. The protocol is in `bactrian-lsp`; this
+//! file chooses the trace and writes the texts for each line.
 
 use std::fmt::Write as _;
 use std::fs;
