@@ -1,9 +1,10 @@
 //! Checks of what compiler and lints do not see: the map of crates, the length of files, `unsafe`, links and
-//! versions in documents, leftovers. Each check has its own file and is a function from files to problems, so
+//! versions in documents, leftovers, plain English. Each check has its own file and is a function from files to problems, so
 //! that it can be tested without a repository.
 
 mod agent_rooms;
 mod arrows;
+mod glossary;
 mod headers;
 mod leftovers;
 mod length;
@@ -55,6 +56,7 @@ impl fmt::Display for Problem {
 const CHECKS: &[fn(&Tree) -> Vec<Problem>] = &[
     agent_rooms::check,
     arrows::check,
+    glossary::check,
     headers::check,
     leftovers::check,
     length::check,
