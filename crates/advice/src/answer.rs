@@ -361,7 +361,10 @@ mod tests {
         other[1].status = "exit status: 2".to_owned();
         other[2].output = [9, 9];
         let notes = answer(Goal::Balance, other).notes.join("\n");
-        assert!(notes.contains("exit status: 2") && notes.contains("same output each time"), "{notes}");
+        assert!(
+            notes.contains("exit status: 2") && notes.contains("same output each time"),
+            "{notes}"
+        );
         let notes = answer(Goal::Balance, runs()).notes.join("\n");
         assert!(!notes.contains("same"), "{notes}");
     }
