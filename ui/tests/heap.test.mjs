@@ -271,6 +271,23 @@ test("the flame graph of two heaps tells who holds more", async () => {
     const tip = page.getByRole("tooltip");
     await tip.waitFor();
     assert.match(await tip.textContent(), new RegExp(`^${flame.labels[flame.label[1]].name.replace(/[^\\w ]/g, ".")}before.*after.*change`));
+    // A search marks frames, and `n` walks through them; both are in the URL.
+    const wanted = flame.labels[flame.label.at(-1)].name;
+    await page.getByLabel("Search, or /expression/").fill(wanted);
+    await page.getByTestId("matched").getByText(/^\d+ frames?, /).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("n");
+    await page.getByTestId("frame").getByText(wanted, { exact: true }).waitFor();
+    const shown = page.url();
+    assert.ok(new URLSearchParams(shown.split("?")[1]).get("frame").endsWith(` ${wanted}`));
+    // `v` swaps before and after; the frame stays.
+    const [before, after] = (await page.getByTestId("flame-total").textContent()).match(/[\d.]+ \w+(?= before| after)/g);
+    await page.keyboard.press("v");
+    await page.waitForURL(/swapped=/);
+    await page.getByTestId("flame-total").getByText(`${after} before, ${before} after`).waitFor();
+    await page.getByTestId("frame").getByText(wanted, { exact: true }).waitFor();
+    await page.keyboard.press("v");
+    await page.waitForURL(shown);
     await canvas.click({ position: { x: width / 20, y: 28 } });
     await page.waitForURL(new RegExp(`at=${flame.id[1]}`));
     await picture(page, "heap-compare-flame");

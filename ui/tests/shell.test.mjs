@@ -23,6 +23,25 @@ test("the overview is there first, and keys lead to the other views", async () =
   });
 });
 
+test("a change of the URL before the first frame is shown", async () => {
+  await withPage(ALL, "", async (page, { url }) => {
+    // The page is kept for other tests, which do not begin at this URL.
+    await page.addInitScript(() => {
+      if (location.hash !== "#/overview/0?soon") return;
+      const watch = new MutationObserver(() => {
+        if (!document.getElementById("view")) return;
+        watch.disconnect();
+        location.hash = "#/trace/0";
+      });
+      watch.observe(document, { childList: true, subtree: true });
+    });
+    await page.goto("about:blank");
+    await page.goto(`${url}#/overview/0?soon`);
+    await page.waitForURL(/#\/trace\/0/);
+    await page.locator('main[data-view="trace"]').waitFor();
+  });
+});
+
 test("the export menu closes on Escape, on a click elsewhere, and when the focus goes elsewhere", async () => {
   await withPage(ALL, "#/trace/0/flame", async (page) => {
     await page.getByTestId("flame").waitFor();

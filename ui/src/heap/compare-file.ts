@@ -23,8 +23,21 @@ export function told(flame: HeapDiffFlame, layout: Layout, node: number): Told {
   ];
   if (before > 0 || after > 0) lines.push(["its own", `${bytes(own)} in ${count(after)} blocks, before ${count(before)}`]);
   const more = flame.more[node] ?? 0;
-  if (more > 0) lines.push(["left out", `${grouped(more)} small ${more === 1 ? "one" : "ones"}`]);
+  if (more > 0) {
+    const [before, after] = leftOut(flame, layout, node);
+    lines.push(["left out", `${grouped(more)} small ${more === 1 ? "one" : "ones"} of ${bytes(after)}, before ${bytes(before)}`]);
+  }
   return { title: labelOf(layout, node).name, lines };
+}
+
+/** What the frames left out below this one retain, before and after: all but its own blocks and the frames that are shown. */
+function leftOut(flame: HeapDiffFlame, layout: Layout, node: number): [number, number] {
+  let [before, after] = [(flame.before[node] ?? 0) - (flame.own_before[node] ?? 0), (flame.total[node] ?? 0) - (flame.own[node] ?? 0)];
+  for (let child = node + 1; child < (layout.end[node] ?? 0); child = layout.end[child] ?? child + 1) {
+    before -= flame.before[child] ?? 0;
+    after -= flame.total[child] ?? 0;
+  }
+  return [Math.max(0, before), Math.max(0, after)];
 }
 
 /** `3 MB before, 5 MB after`. */

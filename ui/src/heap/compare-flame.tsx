@@ -1,14 +1,14 @@
 /** The differential flame graph of two heaps: who holds more than before, and who less. Frames are rows of the dominator tree. */
 import type { ComponentChildren } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { useAnswer } from "../api/use";
-import { grouped } from "../format";
+import { bytes, grouped } from "../format";
 import { Answered, Panel, Search, Toggle } from "../parts/controls";
 import { useExport } from "../parts/export";
 import { Flame } from "../pictures/flame";
-import { byChange, ChangeLegend, flameCsv } from "../pictures/flame-frames";
-import { findById, labelOf, layOut, pathTo, walk, type Layout, type Step } from "../pictures/flame-layout";
-import { find, searchFor } from "../pictures/flame-search";
+import { byChange, ChangeLegend, flameCsv, FramePath, stepsTo } from "../pictures/flame-frames";
+import { findById, findByName, frameName, labelOf, layOut, pathTo, walk, type Layout, type Step } from "../pictures/flame-layout";
+import { find, nextFound, searchFor } from "../pictures/flame-search";
 import { useKeys } from "../state/keys";
 import { useRoute } from "../state/route";
 import { useTheme } from "../state/theme";
@@ -44,14 +44,16 @@ function Graph({ flame, after, command }: { flame: HeapDiffFlame; after: number;
   const paint = useMemo(() => byChange(layout, colours.isDark, false), [layout, colours.isDark]);
   const at = route.params.get("at");
   const root = at === null ? 0 : Math.max(0, findById(layout, at));
-  const [selected, select] = useState(-1);
-  const [query, setQuery] = useState("");
+  const frame = route.params.get("frame");
+  const selected = useMemo(() => findByName(layout, frame), [layout, frame]);
+  const select = (node: number) => route.go({ params: { frame: node < 0 ? null : frameName(layout, node) } }, { replace: true });
+  // `q` searches the table below.
+  const query = route.params.get("find") ?? "";
   const search = useMemo(() => searchFor(query), [query]);
   const found = useMemo(() => (search && !("error" in search) ? find(layout, root, search) : null), [layout, root, search]);
   const chosen = selected >= root && selected < (layout.end[root] ?? 0) ? selected : -1;
   const zoom = (node: number) => {
-    select(node);
-    route.go({ params: { at: node <= 0 ? null : String(layout.tree.id[node]) } });
+    route.go({ params: { frame: frameName(layout, node), at: node <= 0 ? null : String(layout.tree.id[node]) } });
   };
   const outwards = () => root > 0 && zoom(layout.tree.parent[root] ?? 0);
   const step = (way: Step) => () => select(chosen < 0 ? root : walk(layout, root, chosen, way));
@@ -63,6 +65,8 @@ function Graph({ flame, after, command }: { flame: HeapDiffFlame; after: number;
     { key: "Enter", what: "zoom to the frame", run: () => chosen >= 0 && zoom(chosen) },
     { key: "Escape", what: "zoom out to everything", run: () => zoom(0) },
     { key: "Backspace", what: "zoom out to the holder", run: outwards },
+    { key: "n", what: "next frame found", run: () => found && select(nextFound(found, chosen, 1)) },
+    { key: "N", what: "frame found before", run: () => found && select(nextFound(found, chosen, -1)) },
   ]);
   useExport({
     title: "flame graph of the change",
@@ -75,14 +79,19 @@ function Graph({ flame, after, command }: { flame: HeapDiffFlame; after: number;
     <>
       <div class="flame-head">
         <div class="where">
-          <Holders layout={layout} root={root} onGo={zoom} />
+          <FramePath label="Holders" steps={stepsTo(layout, root)} onGo={(at) => route.go({ params: { at } })} />
           <span class="faint" data-testid="flame-total">{sizes(flame, root)}</span>
         </div>
         <div class="tools">
           <Toggle label="as wide as before" on={isBefore} onChange={(on) => route.go({ params: { "width-before": on ? "" : null } })} />
           <span class="flame-search">
-            <Search label="Search, or /expression/" value={query} onInput={setQuery} />
-            {search && "error" in search ? <span class="error">{search.error}</span> : found && <output aria-live="polite">{grouped(found.count)} found</output>}
+            <Search label="Search, or /expression/" value={query} onInput={(text) => route.go({ params: { find: text || null } }, { replace: true })} />
+            {query && (
+              <output class="matched" aria-live="polite" data-testid="matched">
+                {search && "error" in search ? <span class="error">{search.error}</span> : null}
+                {found && `${grouped(found.count)} ${found.count === 1 ? "frame" : "frames"}, ${bytes(found.matched)}`}
+              </output>
+            )}
           </span>
         </div>
       </div>
@@ -107,20 +116,6 @@ function Graph({ flame, after, command }: { flame: HeapDiffFlame; after: number;
       <ChangeLegend />
       {chosen > 0 && <Chosen flame={flame} layout={layout} node={chosen} after={after} />}
     </>
-  );
-}
-
-/** The path from all roots to the shown frame. */
-function Holders({ layout, root, onGo }: { layout: Layout; root: number; onGo: (node: number) => void }) {
-  return (
-    <nav class="breadcrumb" aria-label="Holders" data-testid="breadcrumb">
-      {pathTo(layout, root).map((node, place) => (
-        <span key={node}>
-          {place > 0 && <span class="faint"> › </span>}
-          {node === root ? <b>{labelOf(layout, node).name}</b> : <button class="link" onClick={() => onGo(node)}>{labelOf(layout, node).name}</button>}
-        </span>
-      ))}
-    </nav>
   );
 }
 

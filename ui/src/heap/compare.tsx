@@ -3,6 +3,7 @@ import { useWindow, type RowWindow } from "../api/window";
 import { bytes, count } from "../format";
 import { Answered, Panel, Select } from "../parts/controls";
 import { orderIn, Table, type TableColumn } from "../parts/table";
+import { useKeys } from "../state/keys";
 import { useRoute } from "../state/route";
 import type { ClassChange, HeapDiff } from "./answers";
 import { CompareFlame } from "./compare-flame";
@@ -26,11 +27,13 @@ function Compared({ file, other, files, others }: TabProps & { other: number; ot
   const sort = route.params.get("sort") ?? undefined;
   const params = { files: [String(first), String(second)], sort, reverse: route.params.has("reverse"), search: route.params.get("q") || undefined };
   const { asked, window } = useWindow<HeapDiff, ClassChange>("heap/diff", params, ({ diff, row_count }) => ({ rows: diff.rows, row_count }));
+  const swap = () => route.go({ params: { swapped: isSwapped ? null : "" } });
+  useKeys([{ key: "v", what: "swap before and after", run: swap }]);
   const tools = (
     <>
-      <Select label="with: " options={others.map(({ at, name }) => [String(at), name] as const)} value={String(other)} onChange={(to) => route.go({ params: { with: to, at: null } })} />
+      <Select label="with: " options={others.map(({ at, name }) => [String(at), name] as const)} value={String(other)} onChange={(to) => route.go({ params: { with: to, at: null, frame: null } })} />
       <span class="faint">before: <b>{files[before]?.name}</b>, after: <b>{files[after]?.name}</b></span>
-      <button onClick={() => route.go({ params: { swapped: isSwapped ? null : "", at: null } })} title="Before is after, and after before">⇄ Swap</button>
+      <button onClick={swap} title="Before is after, and after before (v)">⇄ Swap</button>
     </>
   );
   return (
@@ -75,6 +78,7 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
         window={window}
         order={orderIn(route.params, "change")}
         id={(row) => row.class}
+        keys={false}
         onOpen={(row) => route.go({ part: "paths", fresh: true, params: { what: row.class.split(" (")[0] ?? row.class } })}
       />
     </>

@@ -1,4 +1,4 @@
-/** What flame graphs of traces and of heaps share: colours of changes with their legend, and frames as a table. */
+/** What flame graphs of traces and of heaps share: colours of changes with their legend, the path to a frame, and frames as a table. */
 import { csvOf } from "../parts/export";
 import { colourOfChange } from "./colours";
 import { inkOn } from "./contrast";
@@ -37,6 +37,37 @@ export function ChangeLegend() {
     <p class="legend faint">
       <i class="less" /> less than before <i class="same" /> the same <i class="more" /> more than before, or new
     </p>
+  );
+}
+
+export interface PathStep {
+  /** The id of the frame; null for the root of all. */
+  id: string | null;
+  name: string;
+}
+
+/** The path from the root of all to a frame. */
+export function stepsTo(layout: Layout, node: number): PathStep[] {
+  return pathTo(layout, node).map((at) => ({ id: at === 0 ? null : String(layout.tree.id[at] ?? ""), name: labelOf(layout, at).name }));
+}
+
+/** More steps than these, and the middle is omitted. */
+const MOST_STEPS = 6;
+
+/** The path to the shown frame; a click zooms out to a step. */
+export function FramePath({ label, steps, onGo }: { label: string; steps: readonly PathStep[]; onGo: (id: string | null) => void }) {
+  const hidden = Math.max(0, steps.length - MOST_STEPS);
+  const told = steps.filter((_, place) => place === 0 || place > hidden);
+  return (
+    <nav class="breadcrumb" aria-label={label} data-testid="breadcrumb">
+      {told.map(({ id, name }, place) => (
+        <span key={place}>
+          {place > 0 && <span class="faint"> › </span>}
+          {place === 1 && hidden > 0 && <span class="faint" title={steps.slice(1, hidden + 1).map((step) => step.name).join(" › ")}>… › </span>}
+          {place === told.length - 1 ? <b>{name}</b> : <button class="link" onClick={() => onGo(id)}>{name}</button>}
+        </span>
+      ))}
+    </nav>
   );
 }
 

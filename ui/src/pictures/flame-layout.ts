@@ -100,6 +100,18 @@ export function findById(layout: Layout, id: string): number {
   return layout.tree.id.findIndex((known) => String(known) === id);
 }
 
+/** How the URL names a frame: by id and name, so that an id of another tree is not taken for one of this. */
+export function frameName(layout: Layout, node: number): string {
+  return `${layout.tree.id[node]} ${labelOf(layout, node).name}`;
+}
+
+/** The frame that the URL names, or -1. */
+export function findByName(layout: Layout, written: string | null): number {
+  const [, id = "", name = ""] = /^(\d+) (.*)$/s.exec(written ?? "") ?? [];
+  const node = id ? findById(layout, id) : -1;
+  return node >= 0 && labelOf(layout, node).name === name ? node : -1;
+}
+
 /** The number of levels from this frame on, including its own. */
 export function levelsBelow(layout: Layout, node: number): number {
   let most = 0;

@@ -98,6 +98,8 @@ export function useRoute(): Route & { go: typeof go } {
   useEffect(() => {
     const update = () => setRoute(currentRoute());
     addEventListener("hashchange", update);
+    // Effects run after the first frame; the URL may have changed before.
+    setRoute((shown) => (writeRoute(shown) === writeRoute(currentRoute()) ? shown : currentRoute()));
     return () => removeEventListener("hashchange", update);
   }, []);
   return { ...route, go };

@@ -8,8 +8,8 @@ import { Answered, Notes, Panel, Search, Segmented, Toggle } from "../parts/cont
 import { useExport } from "../parts/export";
 import { coloursOf, type Coloured, type Origin } from "../pictures/colours";
 import { Flame as FlamePicture } from "../pictures/flame";
-import { byChange, ChangeLegend, flameCsv } from "../pictures/flame-frames";
-import { findById, isCut, labelOf, layOut, pathTo, walk, type FlameLabel, type Layout } from "../pictures/flame-layout";
+import { byChange, ChangeLegend, flameCsv, FramePath, stepsTo, type PathStep } from "../pictures/flame-frames";
+import { findById, findByName, frameName, isCut, labelOf, layOut, walk, type FlameLabel, type Layout } from "../pictures/flame-layout";
 import { find, nextFound, searchFor } from "../pictures/flame-search";
 import { useKeys } from "../state/keys";
 import { useTheme } from "../state/theme";
@@ -115,7 +115,9 @@ interface GraphProps {
 export function FlameGraph({ trace, flame, command, layout, root, before, tools, isChange = false }: GraphProps) {
   const colours = useTheme();
   const up = trace.params.get("way") === "up";
-  const [selected, setSelected] = useSelected(trace, layout);
+  const frame = trace.params.get("frame");
+  const selected = useMemo(() => findByName(layout, frame), [layout, frame]);
+  const setSelected = (node: number) => trace.set({ frame: node < 0 ? null : frameName(layout, node) }, { replace: true });
   const picture = useRef<(() => HTMLCanvasElement | null) | null>(null);
   const isShares = trace.params.has("shares");
   const paint = useMemo(
@@ -126,8 +128,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
   const search = useMemo(() => searchFor(query), [query]);
   const found = useMemo(() => (search && !("error" in search) ? find(layout, root, search) : null), [layout, root, search]);
   const zoom = (node: number) => {
-    const frame = node < 0 ? null : `${layout.tree.id[node]} ${labelOf(layout, node).name}`;
-    trace.set({ frame, at: node <= 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? "") });
+    trace.set({ frame: node < 0 ? null : frameName(layout, node), at: node <= 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? "") });
   };
   const outwards = () => {
     if (root > 0) return zoom(layout.tree.parent[root] ?? 0);
@@ -172,7 +173,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
     <>
       <div class="flame-head">
         <div class="where">
-          <Breadcrumb trace={trace} layout={layout} root={root} before={before} />
+          <FramePath label="Callers" steps={pathOf(layout, root, before)} onGo={(at) => trace.set({ at })} />
           <span class="faint" title={inFull(total, flame.measure)} data-testid="flame-total">
             {isChange ? `${wordsOf(flame.measure)}: ${short(layout.tree.before?.[root] ?? 0)} before, ${short(total)} after` : `${title}, ${ofAll(total, flame.all.value)} of everything`}
           </span>
@@ -209,17 +210,6 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
   );
 }
 
-/** The selected frame, or -1. In a more detailed answer it is the same frame at another index. */
-function useSelected(trace: TraceShown, layout: Layout): [number, (node: number) => void] {
-  const [, id = "", name = ""] = /^(\d+) (.*)$/s.exec(trace.params.get("frame") ?? "") ?? [];
-  const node = useMemo(() => {
-    const at = id ? findById(layout, id) : -1;
-    return at >= 0 && labelOf(layout, at).name === name ? at : -1;
-  }, [layout, id, name]);
-  const select = (at: number) => trace.set({ frame: at < 0 ? null : `${layout.tree.id[at]} ${labelOf(layout, at).name}` }, { replace: true });
-  return [node, select];
-}
-
 export interface FrameActions {
   focus: (label: FlameLabel) => void;
   only: (label: FlameLabel) => void;
@@ -248,6 +238,14 @@ export function actionsOf(trace: TraceShown): FrameActions {
 
 function nothing(): void {}
 
+/** From the outermost caller to the shown frame. */
+function pathOf(layout: Layout, root: number, before: Flame["path"]): PathStep[] {
+  return [
+    ...before.map(({ id, label }, place) => ({ id: place === 0 ? null : String(id), name: label })),
+    ...stepsTo(layout, root).map((step) => (before.length > 0 && step.id === null ? { ...step, id: String(layout.tree.id[0] ?? "") } : step)),
+  ];
+}
+
 /** The search field, with the results beside it. */
 function SearchField({ trace, query, children }: { trace: TraceShown; query: string; children: ComponentChildren }) {
   return (
@@ -255,35 +253,6 @@ function SearchField({ trace, query, children }: { trace: TraceShown; query: str
       <Search label="Search, or /expression/" value={query} onInput={(text) => trace.set({ q: text || null }, { replace: true })} />
       {query && <output class="matched" aria-live="polite" data-testid="matched">{children}</output>}
     </span>
-  );
-}
-
-/** From the outermost caller to the shown frame; the middle of long paths is omitted. */
-function Breadcrumb({ trace, layout, root, before }: { trace: TraceShown; layout: Layout; root: number; before: Flame["path"] }) {
-  const steps = [
-    ...before.map(({ id, label }, place) => ({ id: place === 0 ? null : String(id), name: label })),
-    ...pathTo(layout, root).map((node) => ({
-      id: node === 0 && before.length === 0 ? null : String(layout.tree.id[node] ?? ""),
-      name: labelOf(layout, node).name,
-    })),
-  ];
-  const most = 6;
-  const hidden = Math.max(0, steps.length - most);
-  const told = steps.filter((_, place) => place === 0 || place > hidden);
-  return (
-    <nav class="breadcrumb" aria-label="Callers" data-testid="breadcrumb">
-      {told.map(({ id, name }, place) => (
-        <span key={place}>
-          {place > 0 && <span class="faint"> › </span>}
-          {place === 1 && hidden > 0 && <span class="faint" title={steps.slice(1, hidden + 1).map((step) => step.name).join(" › ")}>… › </span>}
-          {place === told.length - 1 ? (
-            <b>{name}</b>
-          ) : (
-            <button class="link" onClick={() => trace.set({ at: id })}>{name}</button>
-          )}
-        </span>
-      ))}
-    </nav>
   );
 }
 

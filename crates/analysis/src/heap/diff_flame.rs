@@ -56,16 +56,17 @@ pub struct HolderLabel {
     pub name: String,
 }
 
-/// The trees of several heaps in one.
-#[derive(Default)]
-pub(super) struct HolderTrees {
+/// The merged dominator trees of several heaps in one. Heaps are added one after the other, so that only one is in
+/// memory at a time.
+#[derive(Debug, Default)]
+pub struct HolderTrees {
     tree: StackTree,
     names: Vec<String>,
     known: HashMap<String, LabelId>,
 }
 
 /// The sizes of one heap at a node of the tree.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     own_words: u64,
     blocks: u64,
@@ -73,7 +74,8 @@ struct Sizes {
 }
 
 /// The sizes of one heap, by node.
-pub(super) struct HeapSizes(Vec<Sizes>);
+#[derive(Debug)]
+pub struct HeapSizes(Vec<Sizes>);
 
 impl HeapSizes {
     fn at(&self, stack: StackId) -> Sizes {

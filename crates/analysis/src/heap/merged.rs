@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Class, Heap, Holder, Holders};
+use crate::under_way::check;
 
 /// Stands for the rest below an entry, in place of a class number.
 const NO_CLASS: u32 = u32::MAX;
@@ -158,6 +159,7 @@ impl Merging {
             known: HashMap::new(),
             recent: vec![((0, NO_CLASS), 0); 1 << RECENT].into(),
             deepest,
+            unchecked: 0,
         };
         start.iter().for_each(|&node| building.add(node, 0));
         if start == [heap.root()] {
@@ -196,7 +198,12 @@ struct Building<'a> {
     /// A direct-mapped cache for `known`, which may have millions of entries.
     recent: Box<[((u32, u32), u32)]>,
     deepest: u32,
+    /// The number of nodes since the last check for cancellation.
+    unchecked: u32,
 }
+
+/// The number of nodes between two checks for cancellation.
+const NODES_PER_CHECK: u32 = 1 << 16;
 
 impl Building<'_> {
     /// Assigns a node that is held by an entry to its own entry, and returns that.
@@ -225,6 +232,11 @@ impl Building<'_> {
         let words = self.weights.get(node as usize).copied().unwrap_or(0);
         let sum = Sum { blocks: u64::from(is_block), words: u64::from(words) };
         self.entries[entry as usize].own.add(sum);
+        self.unchecked += 1;
+        if self.unchecked == NODES_PER_CHECK {
+            self.unchecked = 0;
+            check();
+        }
     }
 
     /// The entry for blocks of a class that are held by an entry.

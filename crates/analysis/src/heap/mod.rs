@@ -48,7 +48,7 @@ pub use coverage::{
     CategoryRow, ConflictRow, Conflicts, ReasonRow, TypeCoverage, UnitRow, conflicts, type_coverage,
 };
 pub use diff::{ClassChange, Counted, DiffPoint, HeapDiff, Series};
-pub use diff_flame::{HeapDiffFlame, HolderLabel};
+pub use diff_flame::{HeapDiffFlame, HeapSizes, HolderLabel, HolderTrees};
 pub use dominators::{
     DominatorRow, DominatorTree, DominatorsLeftOut, DominatorsShape, MOST_LEVELS, dominators,
 };

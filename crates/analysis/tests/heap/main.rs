@@ -5,6 +5,7 @@ mod around;
 mod blocks;
 mod classes;
 mod diff;
+mod diff_flame;
 mod dominators;
 mod duplicates;
 mod evolution;

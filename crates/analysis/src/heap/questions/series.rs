@@ -4,11 +4,10 @@ use bactrian_snapshot::Losses;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::diff_flame::{HeapDiffFlame, HolderTrees};
 use super::super::{
     BlockFilter, ClassBy, ClassChange, Evolution, EvolutionOrder, EvolutionShape, EvolutionUnit,
-    HeapDiff, HeapSums, Hunt, Leaks, Series, TypeCoverage, evolution, evolution_names,
-    type_coverage,
+    HeapDiff, HeapDiffFlame, HeapSums, HolderTrees, Hunt, Leaks, Series, TypeCoverage, evolution,
+    evolution_names, type_coverage,
 };
 use super::{as_named, in_order};
 use crate::question::{
