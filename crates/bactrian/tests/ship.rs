@@ -1,6 +1,6 @@
 //! `bactrian ship` beside real OCaml programs: what their runtime counts, and what snapshots of their heaps hold, in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -397,4 +397,43 @@ fn a_summary_of_a_running_program_keeps_no_snapshot() {
         let output = Command::new(env!("CARGO_BIN_EXE_bactrian")).args(wrong).output();
         assert_eq!(output.expect("bactrian runs").status.code(), Some(2), "{wrong:?}");
     }
+}
+
+/// A program and its recorder are killed at once, as when a container runs out of memory, and start again: the trace never
+/// says that it has ended, and another one takes its name.
+#[test]
+fn a_trace_that_replaces_another_of_the_same_name_is_shipped() {
+    let folder = bactrian_fixtures::own_folder("ship_replaced");
+    let store = folder.join("store");
+    let mut waiting = Waiting::start(&folder, Compiler::OCaml4, &[]);
+    waiting.record.kill().expect("it runs");
+    let killed = Command::new("kill").args(["-9", &waiting.pid.to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    let mut ship = Command::new(env!("CARGO_BIN_EXE_bactrian"));
+    ship.arg("ship").arg(&folder).arg("--to").arg(&store).stdout(Stdio::null());
+    let mut ship = ship.spawn().expect("bactrian runs");
+    let until = |what: &str, holds: &dyn Fn() -> bool| {
+        let begin = Instant::now();
+        while !holds() {
+            assert!(begin.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let open = Path::new("/proc").join(ship.id().to_string()).join("fd");
+    let is_open = || {
+        let mut files = fs::read_dir(&open).into_iter().flatten().flatten();
+        files.any(|file| fs::read_link(file.path()).is_ok_and(|path| path == waiting.trace))
+    };
+    until("the first trace is not opened", &is_open);
+    let leaky = program("leaky_cache", Compiler::OCaml4, Variant::Plain);
+    let (trace, leaky) = (waiting.trace.to_str(), leaky.to_str().expect("text"));
+    let trace = trace.expect("text");
+    bactrian(&["record", "--quiet", "--rate", "1e-3", "-o", trace, "--", leaky, "5000"]);
+    let pids = || {
+        let rows = rows(&store, "samples");
+        rows.iter().filter_map(|row| whole(row, "pid")).collect::<BTreeSet<_>>()
+    };
+    until("both runs are not shipped", &|| pids().len() == 2);
+    assert!(pids().contains(&u64::from(waiting.pid)));
+    ship.kill().and_then(|()| ship.wait()).expect("it runs");
 }

@@ -7,7 +7,7 @@
 //! heaps/date=2026-11-18/hour=14/HOST.PID.TIME.parquet
 //! ```
 //!
-//! The name of a file of samples says up to which offset of the trace it was read. This is the only state: one file is one step,
+//! The name of a file of samples says up to which stable position (`Follower::stable_position`) the trace was read. This is the only state: one file is one step,
 //! and nothing else could disagree with it. The row of the runtime's counters follows the samples of its minute, so that it is
 //! never there twice; if `ship` is killed in between, it is missing.
 
@@ -32,7 +32,7 @@ impl Run {
         format!("{}.{}.{}.", plain(&self.host), self.pid, self.start)
     }
 
-    /// The file of a minute's samples, read up to this offset of the trace.
+    /// The file of a minute's samples, read up to this position of the trace.
     pub fn samples(&self, minute: u64, end: u64) -> String {
         format!("{}/{}{minute}.{end}.parquet", folder_of("samples", minute * 60), self.prefix())
     }
@@ -47,7 +47,7 @@ impl Run {
         format!("{}/{}{minute}.parquet", folder_of("runtime", minute * 60), self.prefix())
     }
 
-    /// The last minute of it in a store, and the offset of the trace up to which it was read.
+    /// The last minute of it in a store, and the position in the trace up to which it was read.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -80,7 +80,7 @@ fn folder_of(table: &str, seconds: u64) -> String {
     format!("{table}/date={date}/hour={hour:02}")
 }
 
-/// The parts of the name of a minute's file: the run, the minute, and the offset of the trace.
+/// The parts of the name of a minute's file: the run, the minute, and the position in the trace.
 pub fn minute_file(name: &str) -> Option<(&str, u64, u64)> {
     let (_, file) = name.rsplit_once('/')?;
     let mut parts = file.strip_suffix(".parquet")?.rsplitn(3, '.');

@@ -58,7 +58,7 @@ pub struct NewStack {
 pub struct Profile {
     /// The number of minutes since 1970.
     pub minute: u64,
-    /// The offset in the trace up to which it counts.
+    /// The stable position in the trace up to which it counts.
     pub end: u64,
     /// Counts by stack.
     pub counts: BTreeMap<i64, Counts>,
@@ -85,8 +85,6 @@ pub struct Profiler {
     told: HashSet<u32>,
     alive: HashMap<ObjectId, Alive>,
     early: HashSet<ObjectId>,
-    /// The number of bytes read.
-    given: u64,
     /// The time of the last event since the trace's start.
     last: Micros,
 }
@@ -97,7 +95,6 @@ impl Profiler {
     /// # Errors
     /// If it is no trace.
     pub fn push(&mut self, bytes: &[u8]) -> bactrian_trace::Result<()> {
-        self.given += bytes.len() as u64;
         let Profiler { follower, numbers, counts, alive, early, last, .. } = self;
         follower.push(bytes, |event, _| {
             *last = (*last).max(event.time());
@@ -136,9 +133,9 @@ impl Profiler {
         self.follower.info()
     }
 
-    /// The offset up to which the trace is read: the end of a packet.
+    /// The stable position up to which the trace is read: the end of a packet.
     pub fn end(&self) -> u64 {
-        self.given - self.follower.pending() as u64
+        self.follower.stable_position()
     }
 
     /// The minute of the last event since 1970.

@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bactrian_trace::{Follower, Recorder, State};
+use bactrian_trace::{Follower, Index, Input, Recorder, State};
 
 use crate::layout::Run;
 use crate::meter::Meter;
@@ -31,8 +31,8 @@ const DELAY: Duration = Duration::from_secs(2);
 /// Profiles that wait for a store that is away. Later ones wait in the trace.
 const MOST_WAITING: usize = 16;
 
-/// If a program cannot be seen running, its live memory is shipped for so many minutes after the last event. A program that was
-/// killed with its recorder stays silent for ever.
+/// If a program cannot be seen running, its live memory is shipped for so many minutes after the last event. Then it counts as
+/// killed with its recorder.
 const MOST_SILENT: u64 = 10;
 
 /// Why shipping stopped.
@@ -80,7 +80,7 @@ pub struct Shipper {
     run: Option<Run>,
     /// The offset up to which an earlier process shipped it: this part is read, but not shipped again.
     skip: u64,
-    /// The offset up to which it is shipped.
+    /// The stable position up to which it is shipped.
     told: u64,
     /// The minute that is being counted.
     minute: Option<u64>,
@@ -140,7 +140,7 @@ impl Shipper {
             meter.look();
         }
         // Checked before the last piece is read, so that everything written until then is read.
-        let has_ended = self.has_ended()?;
+        let has_ended = self.has_ended()? || self.is_abandoned(now);
         while self.waiting.len() < MOST_WAITING {
             let most = match self.skip.checked_sub(self.at) {
                 Some(left @ 1..) => PIECE.min(usize::try_from(left).unwrap_or(PIECE)),
@@ -176,6 +176,25 @@ impl Shipper {
         Ok(shipped)
     }
 
+    /// Whether the file is still at its path: another run may have replaced it, or it may have been deleted.
+    pub fn is_in_place(&self) -> bool {
+        let identity = |about: &Metadata| (about.dev(), about.ino());
+        let (here, open) = (fs::metadata(&self.path), self.file.metadata());
+        here.ok().zip(open.ok()).is_some_and(|(here, open)| identity(&here) == identity(&open))
+    }
+
+    /// Whether nobody seems to write the trace any more, although it does not say that the program has ended: both the program and its
+    /// recorder were killed. If something is written after all, the file has changed, and shipping it continues.
+    fn is_abandoned(&self, now: SystemTime) -> bool {
+        let is_silent = self.run.is_some() && minute_at(now) > self.heard + MOST_SILENT;
+        !self.is_seen() && (is_silent || !self.is_in_place())
+    }
+
+    /// Whether the program can be seen running.
+    fn is_seen(&self) -> bool {
+        self.meter.as_ref().is_some_and(Meter::is_running)
+    }
+
     /// Finds out of which run the trace is, and how much of it the store already has.
     fn begin(&mut self) -> io::Result<()> {
         let (None, Some(info)) = (&self.run, self.profiler.info()) else { return Ok(()) };
@@ -186,11 +205,12 @@ impl Shipper {
         let run = Run { host, pid: info.pid, start: info.start };
         self.origin.complete(Path::new(&*String::from_utf8_lossy(&info.executable)));
         if let Some((minute, end)) = run.last_in(&*self.store)? {
-            if end < self.at {
+            let skip = self.offset_of(end)?;
+            if skip < self.at {
                 // It is within the first piece: read again from the start, in smaller steps.
                 (self.profiler, self.at) = (Profiler::default(), 0);
             }
-            (self.skip, self.told, self.minute) = (end, end, Some(minute + 1));
+            (self.skip, self.told, self.minute) = (skip, end, Some(minute + 1));
         }
         self.meter = Meter::of(run.pid, run.start);
         if let Some(meter) = &mut self.meter {
@@ -200,16 +220,19 @@ impl Shipper {
         Ok(())
     }
 
+    /// Where the file has a stable position.
+    fn offset_of(&self, stable: u64) -> io::Result<u64> {
+        let input = Input::map(&self.file)?;
+        Ok(Index::skim(&input).map_or(0, |index| index.offset_of(stable)))
+    }
+
     /// A minute is over when its time is, even without events, since live memory stays live. The last minute is over when the
     /// program ends.
     fn pass_time(&mut self, time: SystemTime, has_ended: bool) {
         let now = minute_at(time);
         let Some(counted) = self.minute else { return };
         let is_news = self.profiler.end() > self.told;
-        // Unless it can be seen running.
-        let is_seen = self.meter.as_ref().is_some_and(Meter::is_running);
-        let is_silent = !is_news && !is_seen && now > self.heard + MOST_SILENT;
-        let is_over = if has_ended { is_news } else { now > counted && !is_silent };
+        let is_over = if has_ended { is_news } else { now > counted };
         if is_over && !self.profiler.is_empty() {
             self.cut(counted, time);
             self.minute = Some(now.max(counted + 1));

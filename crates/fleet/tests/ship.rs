@@ -10,7 +10,7 @@ use bactrian_fixtures::whole_table;
 use bactrian_fleet::{Folder, Origin, Shipper};
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, ObjectId, Recorder, Source, SourceLocation, State,
-    TraceInfo, Words, Writer,
+    TraceInfo, Words, Writer, write_single_domain,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
@@ -57,9 +57,14 @@ struct Sums {
 
 /// A trace of some minutes.
 fn trace(seed: u64, state: State) -> (Vec<u8>, Sums) {
+    trace_of_version(2, u64::MAX, seed, state)
+}
+
+/// A packet ends every `flush_every` events.
+fn trace_of_version(version: u16, flush_every: u64, seed: u64, state: State) -> (Vec<u8>, Sums) {
     let recorder = Recorder { ocaml: "5.3.0".to_owned(), state, ..Recorder::default() };
     let info = TraceInfo {
-        version: 2,
+        version,
         sample_rate: 1e-4,
         word_bits: 64,
         executable: b"/srv/shop".to_vec(),
@@ -105,6 +110,9 @@ fn trace(seed: u64, state: State) -> (Vec<u8>, Sums) {
             let (id, samples, _) = alive.swap_remove(at);
             writer.collect(time, DomainId(0), id).expect("memory");
             sums.live -= samples;
+        }
+        if event % flush_every == flush_every - 1 {
+            writer.flush(time).expect("memory");
         }
     }
     (writer.finish().expect("memory"), sums)
@@ -258,5 +266,26 @@ fn other_files_are_refused() {
         let shipped = shipper(&path, &folder.path().join("store")).poll(later());
         assert!(bytes.len() < 100 || shipped.is_err(), "{shipped:?}");
         assert!(!folder.path().join("store").exists());
+    }
+}
+
+/// `record` converts a finished trace of one domain from version 3 to version 2, whose packet headers are shorter. All headers together
+/// differ by more than a packet here.
+#[test]
+fn a_converted_trace_continues_where_the_store_ends() {
+    for seed in 1..4 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, store) = (folder.path().join("run.ctf"), folder.path().join("store"));
+        let (whole, expected) = trace_of_version(3, 10, seed, State::Running);
+        for part in 1..4 {
+            fs::write(&path, &whole[..whole.len() * part / 4]).expect("room");
+            shipper(&path, &store).poll(later()).expect("room");
+        }
+        let mut converted = Vec::new();
+        let ended = trace_of_version(3, 10, seed, State::Ended).0;
+        assert!(write_single_domain(&ended, &mut converted).expect("memory"));
+        fs::write(&path, converted).expect("room");
+        assert!(shipper(&path, &store).poll(later()).expect("room").is_all);
+        assert_eq!(stored(&store), expected, "{seed}");
     }
 }

@@ -75,6 +75,19 @@ impl Index {
         &self.packets
     }
 
+    /// The byte offset of a stable position ([`Follower::stable_position`]): the end of the last packet that ends there or before.
+    ///
+    /// [`Follower::stable_position`]: crate::Follower::stable_position
+    pub fn offset_of(&self, stable: u64) -> u64 {
+        let surplus = Header::surplus(self.info.version);
+        // The first packet has the facts about the run and is not in the list.
+        let ends = self.packets.iter().zip(2..).map(|(packet, count)| {
+            let end = packet.body.end as u64;
+            (end.saturating_sub(surplus * count), end)
+        });
+        ends.take_while(|(position, _)| *position <= stable).last().map_or(0, |(_, end)| end)
+    }
+
     /// Losses found so far. Reading the events may find more.
     pub fn losses(&self) -> &Losses {
         &self.losses

@@ -52,8 +52,12 @@ impl Input {
         Input::map(&spool)
     }
 
+    /// Maps an open file.
+    ///
+    /// # Errors
+    /// As [`Input::open`].
     #[expect(unsafe_code, reason = "mapping a file is unsafe because the file may change under it")]
-    fn map(file: &File) -> io::Result<Input> {
+    pub fn map(file: &File) -> io::Result<Input> {
         if file.metadata()?.len() == 0 {
             return Ok(Input(Bytes::Owned(Vec::new())));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,7 +133,7 @@ pub fn run(
                 told += &format!(" and {} of heaps", show_number(snapshots.shipped, "snapshot"));
             }
             writeln!(console.out(), "{told} in {}", args.to)?;
-            drop(std::mem::take(&mut traces.known));
+            traces.under_way.clear();
             traces.pusher = None;
             pushing.finish(console)?;
             let failed = traces.failed.or(snapshots.failed);
@@ -198,13 +198,6 @@ impl Pushing {
     }
 }
 
-/// A trace.
-enum Known {
-    UnderWay(Box<Shipper>),
-    /// All of it is in the store, or it cannot be read.
-    Told(FileIdentity),
-}
-
 /// Distinguishes a file from another of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileIdentity {
@@ -225,7 +218,9 @@ impl FileIdentity {
 /// The traces that are being shipped.
 #[derive(Default)]
 struct Traces {
-    known: BTreeMap<PathBuf, Known>,
+    under_way: Vec<Shipper>,
+    /// Those that are in the store as a whole, or cannot be read.
+    told: BTreeMap<PathBuf, FileIdentity>,
     profiles: usize,
     pusher: Option<Arc<Pusher>>,
     /// The last trace that could not be read, and why.
@@ -245,58 +240,59 @@ impl Traces {
     ) -> Result<bool, Failure> {
         let (mut is_all, mut failed) = (true, None);
         for path in found(&args.files) {
-            let is_new = match self.known.get(&path) {
-                Some(Known::UnderWay(_)) => false,
-                // Another run may write a trace of the same name.
-                Some(Known::Told(identity)) => *identity != FileIdentity::of(&path),
-                None => true,
-            };
-            if !is_new {
+            // Another run may write a trace of the same name, while the last part of the earlier one is still on its way.
+            let is_open = |shipper: &Shipper| shipper.path() == path && shipper.is_in_place();
+            let is_told = self.told.get(&path) == Some(&FileIdentity::of(&path));
+            if is_told || self.under_way.iter().any(is_open) {
                 continue;
             }
             match Shipper::open(&path, Arc::clone(store), args.origin.origin()) {
-                Ok(shipper) => {
-                    let shipper = match &self.pusher {
-                        Some(pusher) => shipper.pushing(Arc::clone(pusher)),
-                        None => shipper,
-                    };
-                    self.known.insert(path, Known::UnderWay(Box::new(shipper)));
-                }
+                Ok(shipper) => self.under_way.push(match &self.pusher {
+                    Some(pusher) => shipper.pushing(Arc::clone(pusher)),
+                    None => shipper,
+                }),
+                // It was there when this command started.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
                     failed = Some(format!("{}: {error}", path.display()));
                     is_all = false;
                 }
             }
         }
-        for (path, known) in &mut self.known {
-            let Known::UnderWay(shipper) = known else { continue };
-            // Before it is read: what comes after that makes it another.
-            let identity = FileIdentity::of(path);
-            match shipper.poll(SystemTime::now()) {
+        for mut shipper in std::mem::take(&mut self.under_way) {
+            // Before it is read: what is written later makes it another file.
+            let identity = FileIdentity::of(shipper.path());
+            let is_in_place = shipper.is_in_place();
+            let is_done = match shipper.poll(SystemTime::now()) {
                 Ok(shipped) => {
                     self.profiles += shipped.profiles;
                     is_all &= shipped.is_all;
-                    if shipped.is_all {
-                        *known = Known::Told(identity);
-                    }
+                    shipped.is_all
                 }
                 // An unreadable trace does not hold up the others.
                 Err(ShipError::Trace(what)) => {
-                    let what = format!("{}: {what}", path.display());
+                    let what = format!("{}: {what}", shipper.path().display());
                     // If only files were given, the command fails with this at the end; for directories it
                     // continues.
                     if args.files.iter().any(|path| path.is_dir()) {
                         console.warn(&what)?;
                     }
                     self.unreadable = Some(what);
-                    *known = Known::Told(identity);
+                    true
                 }
                 Err(ShipError::Store(error)) => {
                     failed = Some(format!("{}: {error}", args.to));
                     is_all = false;
+                    false
                 }
+            };
+            match is_done {
+                true if is_in_place => drop(self.told.insert(shipper.path().to_owned(), identity)),
+                true => {}
+                false => self.under_way.push(shipper),
             }
         }
+        self.told.retain(|path, _| path.exists());
         self.failures = if failed.is_some() { self.failures.saturating_add(1) } else { 0 };
         if failed != self.failed && !args.once {
             let what = match &failed {

@@ -35,6 +35,11 @@ impl From<Fault> for HeaderFault {
 }
 
 impl Header {
+    /// How many bytes longer a header of this version is than one of version 2.
+    pub fn surplus(version: u16) -> u64 {
+        (Header::len(version) - Header::len(2)) as u64
+    }
+
     pub fn parse(bytes: &[u8]) -> Result<Header, HeaderFault> {
         let mut cursor = Cursor::at(bytes, 0);
         if cursor.u32()? != MAGIC {

@@ -57,6 +57,9 @@ pub struct Follower {
     streams: BTreeMap<DomainId, Stream>,
     frames: Frames,
     losses: Losses,
+    /// Bytes that were read, without those in `rest`, and the packets in them.
+    consumed: u64,
+    packets: u64,
 }
 
 impl Follower {
@@ -85,18 +88,27 @@ impl Follower {
             }
             let (info, end) = read_info(&self.rest)?;
             (self.info, start) = (Some(info), end);
+            self.packets = 1;
         }
         let end = whole(&self.rest, start);
         if end > start {
             self.read(start, end, &mut visit);
         }
         self.rest.drain(..end);
+        self.consumed += end as u64;
         Ok(())
     }
 
-    /// The number of bytes that wait for the rest of their packet.
-    pub fn pending(&self) -> usize {
-        self.rest.len()
+    /// How much was read, up to the end of a packet.
+    ///
+    /// Headers of version 3 are longer than those of version 2, into which a finished trace of one domain is converted. This
+    /// position counts headers as version 2 has them, so the conversion does not change it. [`Index::offset_of`] finds the
+    /// packet again.
+    ///
+    /// [`Index::offset_of`]: crate::Index::offset_of
+    pub fn stable_position(&self) -> u64 {
+        let version = self.info.as_ref().map_or(2, |info| info.version);
+        self.consumed.saturating_sub(Header::surplus(version) * self.packets)
     }
 
     /// Facts about the run; None until the first packet is complete.
@@ -127,6 +139,7 @@ impl Follower {
         let index;
         (index, self.running, self.gap) = skim.finish();
         self.losses.add(index.losses());
+        self.packets += index.packets().len() as u64;
         let mut packets: BTreeMap<DomainId, Vec<u32>> = BTreeMap::new();
         for (at, packet) in index.packets().iter().enumerate() {
             packets.entry(packet.domain).or_default().push(at as u32);
