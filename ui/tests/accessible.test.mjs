@@ -285,7 +285,7 @@ test("two fingers zoom and move a graph, one scrolls the page, taps select and o
     assert.deepEqual(await world(), moved);
     await rest(page);
     await page.evaluate((to) => scrollTo(0, to), scrolled);
-    await page.getByRole("button", { name: "All of the picture" }).tap();
+    await page.getByRole("button", { name: "The whole picture" }).tap();
     const disc = page.locator(".drawn").nth(1);
     await disc.tap();
     await page.locator(".drawn.selected").waitFor();

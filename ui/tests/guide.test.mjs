@@ -52,7 +52,7 @@ test("keys lead through it, Escape ends it, and the help has it again", async ()
     await page.keyboard.press("Escape");
     await guide(page).waitFor({ state: "detached" });
     await page.keyboard.press("?");
-    await page.getByRole("button", { name: "Tour of one minute" }).click();
+    await page.getByRole("button", { name: "One-minute tour" }).click();
     await guide(page).getByText("1 of 4").waitFor();
     // The page is as usable as ever meanwhile.
     await page.locator("header.top nav a", { hasText: "Trace" }).click();

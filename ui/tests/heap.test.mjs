@@ -215,8 +215,8 @@ test("the reduced graph is dragged and zoomed, and a node opens what is around i
     await page.mouse.move(frame.x + 130, frame.y + 60, { steps: 4 });
     await page.mouse.up();
     assert.notEqual(await world(), closer);
-    await page.getByRole("button", { name: "All of the picture" }).click();
-    // Keys walk along arrows; Enter opens.
+    await page.getByRole("button", { name: "The whole picture" }).click();
+    // Keys move along the arrows; Enter opens.
     const before = await drawn.count();
     for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowRight");
     const around = await asked(page, "heap/graph", () => page.keyboard.press("Enter"));
@@ -291,7 +291,7 @@ test("the flame graph of two heaps tells who holds more", async () => {
     await canvas.click({ position: { x: width / 20, y: 28 } });
     await page.waitForURL(new RegExp(`at=${flame.id[1]}`));
     await picture(page, "heap-compare-flame");
-    // Down to the largest that it holds, and from there to the rows of the tree.
+    // Down to the largest block that it holds, and from there to the rows of the tree.
     await page.keyboard.press("ArrowDown");
     await page.getByTestId("frame").getByRole("link").click();
     await page.waitForURL(/dominators\?at=/);

@@ -38,7 +38,7 @@ test("charts, and the way back in time by clicks and keys", async () => {
     await badge(page, "looking back");
     const at = Number(/at=([\d.]+)/.exec(page.url())[1]);
     assert.ok(at > 0);
-    // What is shown is of that moment.
+    // Views is of that moment.
     const then = await api(url, `live/observers?file=0&at=${at}`);
     const end = await api(url, "live/observers?file=0");
     const heap = (all) => all.observers.find((one) => one.name === "runtime.allocated").value;
@@ -86,7 +86,7 @@ test("observers of all kinds, trees as trees, warnings, the log and its filter",
     // Two of one unit are in one.
     for (const name of ["counted", "half"]) await page.locator(".groups tr", { hasText: name }).first().click();
     await page.waitForFunction(() => document.querySelectorAll(".live-chart canvas").length === 5);
-    await page.getByLabel("what has one unit in one graph").check();
+    await page.getByLabel("one graph per unit").check();
     await page.waitForFunction(() => document.querySelectorAll(".live-chart canvas").length === 4);
     await picture(page, "live-observers-together");
     await page.getByRole("button", { name: "Close all graphs" }).click();

@@ -41,7 +41,7 @@ test("what is wrong is said where it is wrong", { skip }, async () => {
     await picture(page, "query-mistake");
     await page.getByRole("textbox").fill("-- nothing to find\nselect * from blocks where id < 0");
     await page.getByRole("button", { name: "Run" }).click();
-    await page.getByText("There are no such rows.").waitFor();
+    await page.getByText("No rows.").waitFor();
     // The browser complains of the status that says so.
     wrong.splice(0, wrong.length, ...wrong.filter((what) => !what.includes("400")));
   });

@@ -141,10 +141,10 @@ test("brushing the time line drives every other part; keys move it; clearing cle
     );
     assert.ok(ends(await value())[0] > ends(old)[0]);
     assert.match(await page.getByTestId("selection").innerText(), /^only what was alive between .* and .*$/);
-    // What is measured is said in one place: of what was allocated, a selection asks what was allocated then.
+    // Measure is said in one place: of what was allocated, a selection asks what was allocated then.
     await page.getByRole("button", { name: "Clear", exact: true }).click();
     await page.locator('.chip[data-filter="live-in"]').waitFor({ state: "detached" });
-    await page.getByRole("radiogroup", { name: "What is measured" }).getByRole("radio", { name: "Allocated" }).click();
+    await page.getByRole("radiogroup", { name: "Measure" }).getByRole("radio", { name: "Allocated" }).click();
     await page.getByRole("heading", { name: "Allocated over time" }).waitFor();
     assert.match(await page.getByTestId("selection").innerText(), /only what was allocated then/);
     await settled(page);

@@ -18,7 +18,7 @@ export interface Answer<T> {
 /** Thrown in a report that does not contain the answer. */
 export class NotInReport extends Error {
   constructor() {
-    super("This report does not have that. `bactrian view` on the files does.");
+    super("This is not in the report. Use `bactrian view` on the files.");
   }
 }
 
@@ -138,7 +138,7 @@ export async function ask<T>(name: string, params: Params, signal?: AbortSignal)
     response = await fetch(`api/${question}`, signal ? { signal } : {});
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Error("bactrian does not answer: has `bactrian view` been stopped?");
+    throw new Error("bactrian does not respond: has `bactrian view` been stopped?");
   }
   const answer = orThrow(answerOf<T>(await response.text()));
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
@@ -149,7 +149,7 @@ export async function ask<T>(name: string, params: Params, signal?: AbortSignal)
 export async function change<T>(name: string, params: Params): Promise<T> {
   if (isReport) throw new NotInReport();
   const response = await fetch(`api/${key(name, params)}`, { method: "POST" }).catch(() => {
-    throw new Error("bactrian does not answer: has `bactrian view` been stopped?");
+    throw new Error("bactrian does not respond: has `bactrian view` been stopped?");
   });
   return orThrow(answerOf<T>(await response.text())).result;
 }

@@ -54,7 +54,7 @@ export function Controls({ shown, series }: { shown: Shown; series: Series | und
           <Toggle key={id} label={label} on={shown.lines.includes(id)} onChange={() => go({ params: { lines: toggled(shown.lines, id).join(",") || null } }, { replace: true })} />
         ))}
         {places.length >= LEAST && (
-          <Toggle label="What stayed" title="What came between the first snapshot and the middle one, and is there in the last" on={shown.stayed} onChange={(on) => go({ params: { stayed: on ? "1" : null } })} />
+          <Toggle label="What stayed" title="Blocks that appeared between the first snapshot and the middle one, and still exist in the last" on={shown.stayed} onChange={(on) => go({ params: { stayed: on ? "1" : null } })} />
         )}
       </div>
     </div>
@@ -95,13 +95,13 @@ export function useEvolutionKeys(shown: Shown, series: Series | undefined): void
   useKeys([
     { key: "b", what: "by type, module, function, site", run: () => go({ params: { by: after(BYS, shown.by, "type"), also: null, off: null } }) },
     { key: "u", what: "bytes, words, blocks", run: () => go({ params: { unit: after(UNITS, shown.unit, "bytes") } }) },
-    { key: "s", what: "sort by average, growth, the chosen snapshot", run: sort },
-    { key: "x", what: "by time, by collection", run: () => go({ params: { x: after(AXES, shown.axis, "time") } }, { replace: true }) },
+    { key: "s", what: "sort by average, growth, or the chosen snapshot", run: sort },
+    { key: "x", what: "switch the axis: time, collections", run: () => go({ params: { x: after(AXES, shown.axis, "time") } }, { replace: true }) },
     { key: "ArrowRight", what: "choose the next snapshot", run: () => step(1) },
-    { key: "ArrowLeft", what: "choose the snapshot before", run: () => step(-1) },
-    { key: "+", what: "one area more", run: () => areas(1) },
-    { key: "-", what: "one area less", run: () => areas(-1) },
-    { key: "Backspace", what: "up, on the way down", run: up },
+    { key: "ArrowLeft", what: "choose the previous snapshot", run: () => step(-1) },
+    { key: "+", what: "show one more area", run: () => areas(1) },
+    { key: "-", what: "show one area fewer", run: () => areas(-1) },
+    { key: "Backspace", what: "go up one level", run: up },
     ...LINES.map(([id, label, key]) => ({
       key,
       what: `${label.toLowerCase()} on or off`,

@@ -67,7 +67,7 @@ export function Legend(props: { entries: readonly Entry[]; series: Series; shown
                 role="switch"
                 aria-checked={entry.isOn}
                 aria-label={`Show ${entry.label}`}
-                title={entry.isOn ? "Leave it out of the picture" : "Show it"}
+                title={entry.isOn ? "Hide it in the picture" : "Show it"}
                 style={{ background: entry.isOn ? entry.colour : "transparent", borderColor: entry.colour }}
                 onClick={() => go({ params: { off: toggled(shown.off, entry.id) } }, { replace: true })}
               />

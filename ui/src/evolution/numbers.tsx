@@ -35,7 +35,7 @@ export function Numbers(props: { entries: readonly Entry[]; series: Series; show
       cell: (entry) => <span class={entry.of.growth > 0 ? "grows" : ""}>{signed(inUnit(entry.of.growth, shown.unit, series.word))}{entry.of.grows_always ? " ↗" : ""}</span>,
       value: (entry) => entry.of.growth,
       number: true,
-      help: "From the first snapshot to the last; ↗ where it grew in every step",
+      help: "From the first snapshot to the last; ↗ marks growth in every step",
     },
     ...places.map(
       (at): TableColumn<Entry> => ({

@@ -38,7 +38,7 @@ function Breadcrumb({ shown }: { shown: Shown }) {
   const { go } = useRoute();
   const steps = breadcrumb(shown);
   return (
-    <nav class="breadcrumb" aria-label="The way down">
+    <nav class="breadcrumb" aria-label="Levels">
       {steps.map(({ text, back }, at) => (
         <span key={at}>
           {at > 0 && <span class="faint"> › </span>}

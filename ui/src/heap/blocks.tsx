@@ -110,7 +110,7 @@ function rowsOf({ rows, groups, row_count }: Blocks): { rows: Row[]; row_count: 
 function Copies({ copies }: { copies: readonly Group[] }) {
   const route = useRoute();
   return (
-    <ul class="faint" aria-label="What is there more than once">
+    <ul class="faint" aria-label="Duplicates">
       {copies.map((copy) => (
         <li key={copy.node}>
           <button class="link" onClick={() => route.go({ params: { node: `@${copy.node}` } })}><span class="what">{copy.value}</span></button> {count(copy.blocks)} times, {bytes(copy.shallow)}
@@ -125,7 +125,7 @@ function List({ window, isGrouped, command }: { window: RowWindow<Row>; isGroupe
   const columns: TableColumn<Row>[] = [
     { title: "Value", wide: true, value: (row) => row.value, cell: (row) => <><small class="faint mono">@{row.node} </small><span class="what">{row.value}</span></> },
     ...(isGrouped ? [{ title: "Blocks", number: true, value: (row: Row) => row.blocks, cell: (row: Row) => count(row.blocks) }] : []),
-    { title: "Retained", order: "retained", number: true, help: "What would be free without it", value: (row) => row.retained, cell: (row) => bytes(row.retained) },
+    { title: "Retained", order: "retained", number: true, help: "What would be freed without it", value: (row) => row.retained, cell: (row) => bytes(row.retained) },
     { title: "Size", order: "size", number: true, help: "Its own bytes", value: (row) => row.shallow, cell: (row) => bytes(row.shallow) },
     ...(isGrouped ? [] : [{ title: "Age", order: "age", number: true, help: "If it was sampled", value: (row: Row) => row.age ?? 0, cell: (row: Row) => (row.age === null ? "" : seconds(row.age)) }]),
   ];

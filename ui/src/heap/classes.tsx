@@ -119,7 +119,7 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
       title: "Retained",
       order: "retained",
       number: true,
-      help: "What would be free without them",
+      help: "What would be freed without them",
       value: (row) => row.retained ?? 0,
       cell: (row) => (row.retained === null ? "" : bytes(row.retained)),
       bar: (row) => (row.retained ?? 0) / total,
@@ -129,7 +129,7 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
     columns.push({
       title: "Age",
       number: true,
-      help: "Half of their bytes are older, as far as they were sampled",
+      help: "Half of the sampled bytes are older",
       value: (row) => row.age?.median ?? 0,
       cell: (row) => (row.age ? <span title={`the oldest: ${seconds(row.age.oldest)}`}>{seconds(row.age.median)}</span> : ""),
     });
@@ -140,7 +140,7 @@ function Classes({ file, by, table, window, filters, command }: ClassesProps) {
       title: "Grows",
       order: "growth",
       number: true,
-      help: "Bytes a second of what is old and still becomes more: some were made in each eighth of the time since the oldest",
+      help: "Growth rate of old classes that still grow: some of their blocks were allocated in each eighth of the time since the oldest",
       value: growth,
       cell: (row) => (growth(row) > 0 ? `${bytes(growth(row))}/s` : ""),
     });
@@ -188,7 +188,7 @@ function TypeLinks({ file, row }: { file: number; row: ClassRow }) {
       <Next to={{ part: "paths", fresh: true, params: { what: name } }} asks={["heap/paths", { file, what: name }]} title="Why they are alive (p)">paths</Next>
       <Next to={{ params: { fields: name } }} asks={["heap/fields", { file, type: name }]} title="What each field holds (f)">fields</Next>
       <Next to={{ part: "sites", fresh: true, params: { type: name } }} asks={["heap/classes", classesParams(file, "sites", { type: name })]} title="Where they are allocated (a)">sites</Next>
-      <WithoutLink file={file} what={name}>what if not</WithoutLink>
+      <WithoutLink file={file} what={name}>what if</WithoutLink>
     </span>
   );
 }
@@ -211,7 +211,7 @@ function FieldsPanel({ file, of }: { file: number; of: string }) {
               title={`Fields of ${of}`}
               command={asked.answer?.command}
               keys={false}
-              columns={[...FIELD_COLUMNS, { title: "Look at", cell: (row) => <span class="row-links"><WithoutLink file={file} what={`${of}.${fieldName(row)}`}>what if not</WithoutLink></span> }]}
+              columns={[...FIELD_COLUMNS, { title: "Look at", cell: (row) => <span class="row-links"><WithoutLink file={file} what={`${of}.${fieldName(row)}`}>what if</WithoutLink></span> }]}
               rows={fields.rows}
               id={(row, at) => `${at} ${row.field}`}
               more={row_count > fields.rows.length && `${count(row_count - fields.rows.length)} more.`}
@@ -238,10 +238,10 @@ const FIELD_COLUMNS: TableColumn<FieldRow>[] = [
       </span>
     ),
   },
-  { title: "Retained", number: true, help: "What is held through it and by nobody else", value: (row) => row.retained, cell: (row) => bytes(row.retained), bar: (row) => row.share },
+  { title: "Retained", number: true, help: "What is held only through this field", value: (row) => row.retained, cell: (row) => bytes(row.retained), bar: (row) => row.share },
   { title: "Share", number: true, value: (row) => row.share, cell: (row) => percent(row.share) },
   { title: "Pointers", number: true, value: (row) => row.pointers, cell: (row) => count(row.pointers) },
-  { title: "Shared", number: true, help: "Pointers to what somebody else holds as well", value: (row) => row.shared, cell: (row) => count(row.shared) },
+  { title: "Shared", number: true, help: "Pointers to blocks that others hold as well", value: (row) => row.shared, cell: (row) => count(row.shared) },
   { title: "Same type", number: true, help: "Pointers to blocks of the same type", value: (row) => row.same, cell: (row) => count(row.same) },
   { title: "Immediates", number: true, value: (row) => row.immediates, cell: (row) => count(row.immediates) },
 ];

@@ -14,11 +14,11 @@ const COLUMNS: TableColumn<CollectionRow>[] = [
   { title: "Count", order: "count", number: true, value: (row) => row.count, cell: (row) => count(row.count) },
   { title: "Elements", order: "elements", number: true, value: (row) => row.elements, cell: (row) => count(row.elements) },
   { title: "Mean", order: "mean", number: true, value: (row) => row.mean, cell: (row) => row.mean.toFixed(1) },
-  { title: "Largest", order: "largest", number: true, help: "Enter looks at it", value: (row) => row.largest, cell: (row) => count(row.largest) },
+  { title: "Largest", order: "largest", number: true, help: "Enter opens it", value: (row) => row.largest, cell: (row) => count(row.largest) },
   { title: "Empty", order: "empty", number: true, value: (row) => row.empty ?? -1, cell: (row) => (row.empty === null ? "" : count(row.empty)) },
   { title: "Single", order: "single", number: true, value: (row) => row.single, cell: (row) => count(row.single) },
-  { title: "Fill", order: "fill", number: true, help: "The part of buckets that is used, or of lazy values that was forced", value: (row) => row.fill ?? -1, cell: (row) => (row.fill === null ? "" : percent(row.fill)), bar: (row) => row.fill ?? 0 },
-  { title: "Overhead", order: "overhead", number: true, help: "Words for each element beside the element itself", value: (row) => row.overhead ?? -1, cell: (row) => (row.overhead === null ? "" : row.overhead.toFixed(1)) },
+  { title: "Fill", order: "fill", number: true, help: "The share of buckets in use, or of lazy values that were forced", value: (row) => row.fill ?? -1, cell: (row) => (row.fill === null ? "" : percent(row.fill)), bar: (row) => row.fill ?? 0 },
+  { title: "Overhead", order: "overhead", number: true, help: "Words for each element in addition to the element itself", value: (row) => row.overhead ?? -1, cell: (row) => (row.overhead === null ? "" : row.overhead.toFixed(1)) },
 ];
 
 export function CollectionsTab({ file }: { file: number }) {
@@ -40,7 +40,7 @@ export function CollectionsTab({ file }: { file: number }) {
               id={(row) => row.name}
               onOpen={(row) => row.largest_node !== null && route.go({ params: { node: `@${row.largest_node}` } })}
             />
-            <p class="faint">A row opens its largest collection. Empty lists, maps and sets are no blocks, and cannot be counted.</p>
+            <p class="faint">A row opens its largest collection. Empty lists, maps and sets are not blocks and cannot be counted.</p>
             <TypesKnown coverage={answer.coverage} />
           </>
         )}

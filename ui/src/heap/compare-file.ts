@@ -57,7 +57,7 @@ export function signed(flame: HeapDiffFlame, node: number): string {
 /** The picture below `root` as a file. */
 export function heapFlameSvg(flame: HeapDiffFlame, layout: Layout, root: number, warnings: readonly string[]): string {
   return flameSvg(layout, root, {
-    title: "Who holds more, and who less",
+    title: "Holders: what grew and what shrank",
     lines: [sizes(flame, root), "Red grew, blue shrank"],
     warnings,
     up: false,

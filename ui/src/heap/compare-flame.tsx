@@ -29,7 +29,7 @@ export function CompareFlame({ files, isSwapped, tools }: Compared) {
   const answer = asked.answer?.result;
   const flame = useMemo(() => (answer && isSwapped ? swapped(answer) : answer), [answer, isSwapped]);
   return (
-    <Panel title="Who holds more, and who less" tools={tools} class="flame-panel">
+    <Panel title="Holders: what grew and what shrank" tools={tools} class="flame-panel">
       <Answered asked={asked}>{() => flame && <Graph flame={flame} after={files[isSwapped ? 0 : 1]} command={asked.answer?.command} />}</Answered>
     </Panel>
   );
@@ -61,7 +61,7 @@ function Graph({ flame, after, command }: { flame: HeapDiffFlame; after: number;
     { key: "ArrowLeft", what: "frame on the left", run: step("left") },
     { key: "ArrowRight", what: "frame on the right", run: step("right") },
     { key: "ArrowUp", what: "its holder", run: step("out") },
-    { key: "ArrowDown", what: "the largest that it holds", run: step("in") },
+    { key: "ArrowDown", what: "the largest block that it holds", run: step("in") },
     { key: "Enter", what: "zoom to the frame", run: () => chosen >= 0 && zoom(chosen) },
     { key: "Escape", what: "zoom out to everything", run: () => zoom(0) },
     { key: "Backspace", what: "zoom out to the holder", run: outwards },
@@ -127,7 +127,7 @@ function Chosen({ flame, layout, node, after }: { flame: HeapDiffFlame; layout: 
       <b>{labelOf(layout, node).name}</b>: {sizes(flame, node)}, {signed(flame, node)}.{" "}
       {(flame.total[node] ?? 0) > 0 && (
         <Next to={{ file: after, part: "dominators", fresh: true, params: { at } }} asks={["heap/dominators", treeParams(after, at, false)]}>
-          Look at it in the tree of dominators
+          Show in the dominator tree
         </Next>
       )}
     </p>

@@ -33,7 +33,7 @@ function Compared({ file, other, files, others }: TabProps & { other: number; ot
     <>
       <Select label="with: " options={others.map(({ at, name }) => [String(at), name] as const)} value={String(other)} onChange={(to) => route.go({ params: { with: to, at: null, frame: null } })} />
       <span class="faint">before: <b>{files[before]?.name}</b>, after: <b>{files[after]?.name}</b></span>
-      <button onClick={swap} title="Before is after, and after before (v)">⇄ Swap</button>
+      <button onClick={swap} title="Swap before and after (v)">⇄ Swap</button>
     </>
   );
   return (
@@ -59,8 +59,8 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
     { title: "Change", order: "change", number: true, value: (row) => sign * row.change, cell: (row) => <Change of={sign * row.change} most={most} /> },
     ...(diff.not_matched === null
       ? [
-          { title: "New", number: true, help: "Blocks that only the later has", value: (row: ClassChange) => row[came]?.bytes ?? 0, cell: (row: ClassChange) => counted(row[came]) },
-          { title: "Gone", number: true, help: "Blocks that only the earlier has", value: (row: ClassChange) => row[went]?.bytes ?? 0, cell: (row: ClassChange) => counted(row[went]) },
+          { title: "New", number: true, help: "Blocks only in the later snapshot", value: (row: ClassChange) => row[came]?.bytes ?? 0, cell: (row: ClassChange) => counted(row[came]) },
+          { title: "Gone", number: true, help: "Blocks only in the earlier snapshot", value: (row: ClassChange) => row[went]?.bytes ?? 0, cell: (row: ClassChange) => counted(row[went]) },
         ]
       : []),
   ];
@@ -68,7 +68,7 @@ function Changes({ diff, window, sign, command }: { diff: HeapDiff["diff"]; wind
     <>
       <p>
         {bytes(at(diff.all, "before"))} before, {bytes(at(diff.all, "after"))} after: <Change of={sign * diff.all.change} />.
-        {diff.not_matched !== null && <span class="faint"> What is new or gone cannot be told: {diff.not_matched}.</span>}
+        {diff.not_matched !== null && <span class="faint"> New and gone blocks cannot be determined: {diff.not_matched}.</span>}
       </p>
       <Table
         title="What changed, by type"

@@ -26,18 +26,18 @@ export function DominatorsTab({ file }: { file: number }) {
   const asked = useAnswer<DominatorTree>("heap/dominators", treeParams(file, at, blocks));
   const tools = (
     <>
-      <Toggle label="Each block by itself" on={blocks} onChange={(on) => route.go({ params: { blocks: on ? "" : null, at: at.filter(nodeOf) } })} />
+      <Toggle label="Each block separately" on={blocks} onChange={(on) => route.go({ params: { blocks: on ? "" : null, at: at.filter(nodeOf) } })} />
       <Segmented label="Shown as" options={WAYS} value={as} onChange={(as) => route.go({ params: { as: as === "table" ? null : as } })} />
     </>
   );
   const go = (at: readonly string[]) => route.go({ params: { at } });
   return (
-    <Panel title="Dominators: what would be free without whom" tools={tools}>
+    <Panel title="Dominator tree" tools={tools}>
       <Crumbs at={at} />
       <Answered asked={asked}>
         {(tree) => {
           const top = tree.rows[0];
-          if (!top) return <p class="faint">Nothing can be reached.</p>;
+          if (!top) return <p class="faint">Nothing is reachable.</p>;
           const command = asked.answer?.command;
           return as === "table" ? (
             <TreeTable key={`${file} ${at.join("\n")} ${blocks}`} file={file} tree={tree} at={at} blocks={blocks} command={command} onGo={go} />
@@ -152,7 +152,7 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
     {
       title: "Retained",
       number: true,
-      help: "What would be free without it, itself included",
+      help: "What would be freed without it, including itself",
       value: ({ row, more }) => (more ?? row).retained,
       cell: ({ row, more }) => <Size of={(more ?? row).retained} all={tree.total} />,
       bar: ({ row, more }) => (more ?? row).retained / Math.max(1, tree.total),
@@ -181,10 +181,10 @@ function TreeTable({ file, tree, at, blocks, command, onGo }: TreeProps) {
         else toggle(line);
       }}
       rowKeys={[
-        { key: "ArrowRight", what: "open the row's tree", run: (line) => opens(line) && toggle(line, true) },
+        { key: "ArrowRight", what: "expand the row", run: (line) => opens(line) && toggle(line, true) },
         { key: "ArrowLeft", what: "close it", run: (line) => opens(line) && toggle(line, false) },
-        { key: "f", what: "begin with the row", run: (line) => !line.more && onGo(whole(line.steps)) },
-        { key: "i", what: "look at the block or root", run: (line) => node(line) && route.go({ params: { node: node(line) } }) },
+        { key: "f", what: "start from the row", run: (line) => !line.more && onGo(whole(line.steps)) },
+        { key: "i", what: "show the block or root", run: (line) => node(line) && route.go({ params: { node: node(line) } }) },
         { key: "Backspace", what: "go up again", run: () => onGo(at.slice(0, -1)) },
       ]}
     />

@@ -29,7 +29,7 @@ export function drawnReduced(reduced: Reduced): Drawing {
   // Nearly everything points to the rest, which is not informative.
   const nodes = reduced.sets.filter((set) => set.kind !== "rest").map((set): DrawnNode => {
     const classes = set.classes.map(({ name, blocks }) => `${count(blocks)} ${name}`).join(", ");
-    const together = set.entry_blocks > 1 ? `, entered through ${count(set.entry_blocks)} blocks that reach each other` : "";
+    const together = set.entry_blocks > 1 ? `, entered through a cycle of ${count(set.entry_blocks)} blocks` : "";
     return {
       id: id(set),
       name: set.what,

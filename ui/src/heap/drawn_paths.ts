@@ -16,7 +16,7 @@ export function stepNode({ node, what, site, times }: PathStep): DrawnNode {
     id: `@${node}`,
     name: what,
     note: [`@${node}`, repeats].filter(Boolean).join("  "),
-    title: `@${node} ${what}${times > 1 ? `, ${count(times)} of them, one after the other` : ""}${site ? `, allocated in ${site}` : ""}`,
+    title: `@${node} ${what}${times > 1 ? `, ${count(times)} of them in a row` : ""}${site ? `, allocated in ${site}` : ""}`,
     colour: colourName(what),
   };
 }
@@ -103,7 +103,7 @@ function shapeNode(row: ShapeRow, id: string): DrawnNode {
     id,
     name: row.what,
     note: [many, bytes(row.bytes), here, row.repeats ? "and so on" : ""].filter(Boolean).join("  "),
-    title: `${row.what}${row.nodes > 1 ? `, ${count(row.nodes)} of them` : ""}: leads to ${counted(row.blocks, "block")} of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of them hold others of them" : ""}`,
+    title: `${row.what}${row.nodes > 1 ? `, ${count(row.nodes)} of them` : ""}: leads to ${counted(row.blocks, "block")} of ${bytes(row.bytes)}${here ? `, ${here} here` : ""}${row.repeats ? "; some of these blocks hold others" : ""}`,
     colour: colourName(row.what),
     isMarked: row.here > 0,
   };

@@ -57,13 +57,13 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
       <Panel title="Duplicates: equal structures">
         <p class="headline">
           <strong>{bytes(answer.saved)}</strong> of {bytes(answer.bytes)} ({percent(answer.saved / Math.max(1, answer.bytes))}) would be saved if equal
-          structures were shared; {count(answer.saved_blocks)} blocks would not be needed.
+          structures were shared; {count(answer.saved_blocks)} blocks would be saved.
         </p>
         <ul class="faint heap-facts">
-          <li>{answer.mutable === null ? "Only if none of them is changed, which is not known without types." : `Not compared: ${count(answer.mutable)} blocks of types that can be changed.`}</li>
+          <li>{answer.mutable === null ? "Only if none of them is mutated, which is unknown without types." : `Not compared: ${count(answer.mutable)} blocks of mutable types.`}</li>
           {answer.left_out > 0 && <li>Not compared: {count(answer.left_out)} blocks (objects, lazy values, continuations, memory outside the heap, what is not known).</li>}
-          {!answer.immediates_known && <li>The snapshot has no immediates: blocks with some were not compared.</li>}
-          {!answer.contents_known && <li>The snapshot does not tell equal contents: strings and floats were not compared.</li>}
+          {!answer.immediates_known && <li>The snapshot has no immediates: blocks that contain any were not compared.</li>}
+          {!answer.contents_known && <li>The snapshot does not record equal contents: strings and floats were not compared.</li>}
         </ul>
       </Panel>
       <div class="two">
@@ -72,7 +72,7 @@ function Found({ answer, command }: { answer: Duplicates; command: string | null
         </Panel>
         <Panel title="Where they were allocated">
           {answer.sites.length === 0 ? (
-            <p class="faint">It is not known: none of them was sampled.</p>
+            <p class="faint">Unknown: none of them was sampled.</p>
           ) : (
             <Table title="Duplicates by site" command={command} columns={sites} rows={answer.sites} id={labelText} sorted={{ by: "Saved" }} keys={false} more={more(answer.site_count, answer.sites.length)} />
           )}

@@ -20,7 +20,7 @@ export function FinalisersTab({ file }: { file: number }) {
             <p>
               {count(answer.first)} of Gc.finalise, {count(answer.last)} of Gc.finalise_last, {count(answer.pending)} about to be called.{" "}
               {answer.leaking === 0 ? (
-                <>None of their functions holds its own value.</>
+                <>No finaliser's function holds its own value.</>
               ) : (
                 <strong class="bad">
                   {count(answer.leaking)} can never run: their functions hold their own values. {bytes(answer.bytes)} are held by nothing else.
@@ -49,7 +49,7 @@ function Cycle({ group, isFirst, command }: { group: FinaliserGroup; isFirst: bo
       first.note = `function  ${first.note}`;
       last.note = `value  ${last.note}`;
       first.isMarked = last.isMarked = true;
-      const label = "runs at its death";
+      const label = "is called when it dies";
       const title = "the finaliser is called when nothing holds the value, which never happens";
       links.push({ from: last.id, to: first.id, label, isDashed: true, title });
     }
@@ -69,7 +69,7 @@ function Cycle({ group, isFirst, command }: { group: FinaliserGroup; isFirst: bo
         ))}
       </p>
       {nodes.length === 0 ? (
-        <p class="faint">The way between them was not searched: there are too many.</p>
+        <p class="faint">Paths were not searched: there are too many finalisers.</p>
       ) : (
         <LinksPicture
           title={`Finaliser ${group.function}`}
@@ -80,7 +80,7 @@ function Cycle({ group, isFirst, command }: { group: FinaliserGroup; isFirst: bo
           selected={selected}
           onSelect={setSelected}
           onOpen={inspect}
-          openWhat="look at the block"
+          openWhat="show the block"
           keys={isFirst}
         />
       )}

@@ -51,11 +51,11 @@ export function GraphTab({ file }: { file: number }) {
         </>
       )}
       <Slider label={around ? "Blocks" : "Sets"} min={5} max={200} value={nodes} onChange={setNodes} />
-      {route.params.has("open") && <Next to={{ params: { open: null } }}>Close what was opened</Next>}
+      {route.params.has("open") && <Next to={{ params: { open: null } }}>Collapse all</Next>}
     </>
   );
   return (
-    <Panel title={around ? <>Around <span class="what">{around}</span></> : "Graph: the heap in its largest sets"} tools={tools}>
+    <Panel title={around ? <>Around <span class="what">{around}</span></> : "Graph: the largest sets of blocks"} tools={tools}>
       <Answered asked={asked}>
         {(graph) => <Drawn file={file} graph={graph} opened={opened} command={asked.answer?.command} />}
       </Answered>
@@ -89,7 +89,7 @@ function Drawn(props: { file: number; graph: Reduced | Around; opened: Around[];
           route.go({ params: { node: id } }, { replace: route.params.has("node") });
         }}
         onOpen={open}
-        openWhat="open what is around it"
+        openWhat="show its neighbourhood"
         focus={"sets" in graph ? (opened.length > 0 ? selected : undefined) : `@${graph.nodes[0]?.node}`}
         height={graphHeight()}
       />

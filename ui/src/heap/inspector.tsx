@@ -43,9 +43,9 @@ function Details({ file, shown, all, onAll }: { file: number; shown: Shown; all:
       <p class="what block-name">{what}</p>
       <p class="row row-links">
         <Next to={{ part: "paths", fresh: true, params: { what: number, node: number } }} asks={["heap/paths", { file, what: number }]} title="Why it is alive">paths to it</Next>
-        <Next to={{ part: "dominators", fresh: true, params: { at: [`${number} ${what}`], node: number } }} asks={["heap/dominators", treeParams(file, [number], false)]} title="What would be free without it">what it holds</Next>
+        <Next to={{ part: "dominators", fresh: true, params: { at: [`${number} ${what}`], node: number } }} asks={["heap/dominators", treeParams(file, [number], false)]} title="What would be freed without it">what it holds</Next>
         <Next to={{ part: "graph", fresh: true, params: { around: number, node: number } }} asks={["heap/graph", { file, around: number, nodes: 30 }]}>around it</Next>
-        <WithoutLink file={file} what={number}>what if not</WithoutLink>
+        <WithoutLink file={file} what={number}>what if</WithoutLink>
       </p>
       <dl class="heap-facts">
         {shown.of_type && (
@@ -109,7 +109,7 @@ function Fields({ shown }: { shown: Shown }) {
   const hasPlaces = shown.fields.some(({ place }) => place);
   return (
     <>
-      <h4>{shown.address ? "What is in it" : "What it holds"}</h4>
+      <h4>{shown.address ? "Fields" : "What it holds"}</h4>
       <table class={hasPlaces ? "references" : "references no-places"} data-testid="fields">
         <tbody>
           {shown.fields.map((field, at) => (
@@ -131,7 +131,7 @@ function Holders({ shown }: { shown: Shown }) {
   const left = shown.holder_count - shown.held_by.length;
   return (
     <>
-      <h4>Who points to it</h4>
+      <h4>Pointers to it</h4>
       <table class="references" data-testid="holders">
         <tbody>
           {shown.held_by.map((line) => (

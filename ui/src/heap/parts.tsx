@@ -17,7 +17,7 @@ export interface TabProps {
 export function Next(props: { to: Change; asks?: readonly [string, Params]; title?: string; children: ComponentChildren }) {
   const route = useRoute();
   const { asks } = props;
-  if (asks && !canAsk(...asks)) return <span class="faint" title="This report does not have that.">{props.children}</span>;
+  if (asks && !canAsk(...asks)) return <span class="faint" title="This is not in the report.">{props.children}</span>;
   return (
     <a href={linkTo(route, props.to)} title={props.title} onClick={(event) => event.stopPropagation()}>
       {props.children}
@@ -31,7 +31,7 @@ export function Block({ node, children }: { node: number | string; children: Com
   const name = typeof node === "number" ? `@${node}` : node;
   const { file } = route;
   return (
-    <Next to={{ params: { node: name } }} asks={["heap/show", showParams(file, name)]} title="Look at it">
+    <Next to={{ params: { node: name } }} asks={["heap/show", showParams(file, name)]} title="Show it">
       {children}
     </Next>
   );

@@ -99,7 +99,7 @@ function Drawn({ file, paths, what, command }: { file: number; paths: Paths; wha
           if (route.params.has("node")) inspect(id);
         }}
         onOpen={open}
-        openWhat={"block" in paths ? "look at the block or root" : "take apart a box that stands for many; look at one that does not"}
+        openWhat={"block" in paths ? "show the block or root" : "split a box that stands for several blocks, or show its only block"}
         focus={focus?.id}
       />
     </>
@@ -114,5 +114,5 @@ function summary(paths: Paths, drawn: number): string {
   }
   const { blocks, bytes: size, unreached } = paths.class;
   const lost = unreached > 0 ? ` No root holds ${count(unreached)} of them.` : "";
-  return `One shortest path to each of ${count(blocks)} blocks of ${bytes(size)}, those with the same classes and fields together: ${drawn} boxes, the largest first. A click selects a box, another takes apart what stands for many.${lost}`;
+  return `One shortest path to each of ${count(blocks)} blocks of ${bytes(size)}, those with the same classes and fields together: ${drawn} boxes, the largest first. A click selects a box; a second click splits a box that stands for several blocks.${lost}`;
 }

@@ -36,7 +36,7 @@ export function RootsTab({ file }: { file: number }) {
     />
   );
   return (
-    <Panel title="Roots: who holds the memory" tools={select}>
+    <Panel title="Roots: what holds the memory" tools={select}>
       {!asked.answer && !asked.error && !isReport && <AtFirst file={file} />}
       <Answered asked={asked}>{(roots) => <RootTable roots={roots} command={asked.answer?.command} />}</Answered>
       <p class="faint">
@@ -122,9 +122,9 @@ function RootTable({ roots, command }: { roots: Roots; command: string | null | 
         </TreeCell>
       ),
     },
-    size("Reachable", (row) => row.reachable, "All that can be reached from it"),
-    size("Retained", (row) => row.retained, "What would be free without it"),
-    size("Fair share", (row) => row.share, "Its part if each block is divided among those that point to it"),
+    size("Reachable", (row) => row.reachable, "Everything reachable from it"),
+    size("Retained", (row) => row.retained, "What would be freed without it"),
+    size("Fair share", (row) => row.share, "Its share if each block is divided equally among the pointers to it"),
     size("Shallow", (row) => row.shallow, "The blocks that it points to itself"),
   ];
   const node = ({ row }: Line) => `@${row.node}`;

@@ -1,4 +1,4 @@
-/** What would be freed without some references, which were chosen in tables and in the inspector. */
+/** What would be freedd without some references, which were chosen in tables and in the inspector. */
 import { useAnswer } from "../api/use";
 import { bytes, count, percent } from "../format";
 import { Answered, Panel } from "../parts/controls";
@@ -19,7 +19,7 @@ export function WithoutLink({ file, what, children }: { file: number; what: stri
   const cuts = route.params.getAll("cut");
   const all = cuts.includes(what) ? cuts : [...cuts, what];
   return (
-    <Next to={{ params: { cut: all } }} asks={["heap/what-if", params(file, all)]} title="What would be free without these references">
+    <Next to={{ params: { cut: all } }} asks={["heap/what-if", params(file, all)]} title="What would be freedd without these references">
       {children}
     </Next>
   );
@@ -32,7 +32,7 @@ export function WhatIfPanel({ file, cuts }: { file: number; cuts: readonly strin
   useExport({ title: "What if", command: asked.answer?.command });
   const close = <button class="quiet" aria-label="Close what if" onClick={() => route.go({ params: { cut: null } })}>×</button>;
   return (
-    <Panel title="What if these references were not there" tools={close}>
+    <Panel title="What if these references did not exist" tools={close}>
       <div data-testid="what-if">
         <Answered asked={asked}>
           {(answer) => (
@@ -50,7 +50,7 @@ export function WhatIfPanel({ file, cuts }: { file: number; cuts: readonly strin
                 ))}
               </span>
               <Table
-                title="What would be free"
+                title="What would be freed"
                 command={asked.answer?.command}
                 keys={false}
                 columns={COLUMNS}
@@ -67,7 +67,7 @@ export function WhatIfPanel({ file, cuts }: { file: number; cuts: readonly strin
 }
 
 const COLUMNS: TableColumn<FreedClass>[] = [
-  { title: "What would be free", wide: true, value: (row) => row.name, cell: (row) => <span class="what">{row.name}</span> },
+  { title: "What would be freed", wide: true, value: (row) => row.name, cell: (row) => <span class="what">{row.name}</span> },
   { title: "Blocks", number: true, value: (row) => row.blocks, cell: (row) => count(row.blocks) },
   { title: "Bytes", number: true, value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
 ];

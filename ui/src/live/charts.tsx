@@ -23,9 +23,9 @@ const USES = ["heap_used", "heap_free", "minor_heaps", "external", "c", "stacks"
 /** The charts of every program. */
 export const CHARTS: readonly Chart[] = [
   { title: "Memory", names: ["runtime.heap", "runtime.live", "process.rss"] },
-  { title: "Memory by its use", names: USES.map((use) => `process.memory.${use}`), isOptional: true },
+  { title: "Memory by use", names: USES.map((use) => `process.memory.${use}`), isOptional: true },
   { title: "Allocation", names: ["runtime.allocated", "runtime.promoted"] },
-  { title: "Pauses of the collector", names: ["runtime.pauses"] },
+  { title: "Collector pauses", names: ["runtime.pauses"] },
   { title: "Time in the collector, all domains", names: ["runtime.collector_time"], isOptional: true },
   { title: "Collections", names: ["runtime.minor_collections", "runtime.major_collections", "runtime.compactions"] },
   { title: "Processor", names: ["process.cpu"] },
@@ -108,7 +108,7 @@ export function LiveChart(props: Watched & Chart & { height?: number; unit?: str
       }
     >
       {asked.error && <p class="error" role="alert">{asked.error}</p>}
-      {chart && !isKnown && <p class="faint">Not known of this program{props.names.length === 1 ? "" : ", or not yet"}.</p>}
+      {chart && !isKnown && <p class="faint">Unknown for this program{props.names.length === 1 ? "" : ", or not yet"}.</p>}
       {isKnown && (
         <Picture
           label={`${title} from ${clock(input.times[0] ?? 0)} to ${clock(input.times.at(-1) ?? 0)}`}

@@ -38,11 +38,11 @@ export function ObserversPart(watched: Watched) {
         return (
           <>
             {groups.length === 0 && (
-              <p class="faint">The program lets nothing be observed itself: it is not linked with Bactrian's library, or has not said anything yet.</p>
+              <p class="faint">The program publishes no observers: it is not linked with Bactrian's library, or has not published any yet.</p>
             )}
             {chosen.length > 1 && (
               <p class="graph-tools">
-                <Toggle label="what has one unit in one graph" on={isTogether} onChange={(on) => go({ params: { together: on ? "" : null } }, { replace: true })} />
+                <Toggle label="one graph per unit" on={isTogether} onChange={(on) => go({ params: { together: on ? "" : null } }, { replace: true })} />
                 <button onClick={() => go({ params: { observer: null, together: null } }, { replace: true })}>Close all graphs</button>
               </p>
             )}
@@ -57,7 +57,7 @@ export function ObserversPart(watched: Watched) {
               {all.map((group, at) => (
                 <Panel key={group.title} title={group.title}>
                   <ObserverTable observers={group.observers} title={group.title} keys={at === 0} selected={chosen.at(-1)} onOpen={toggle} />
-                  {at === all.length - 1 && unknown.map((why) => <p key={why} class="faint">Not all numbers are known: {why}.</p>)}
+                  {at === all.length - 1 && unknown.map((why) => <p key={why} class="faint">Some numbers are unknown: {why}.</p>)}
                   {group.title === "Trees" && group.observers.map((observer) => <Tree key={observer.title} observer={observer} />)}
                 </Panel>
               ))}
@@ -170,7 +170,7 @@ export function SitesPart(watched: Watched) {
       {({ observers, not_seen }) => {
         const found = observers.find((observer) => observer.kind === "sites");
         if (!found || found.state !== "observed") {
-          return <p class="faint">{found?.state === "failed" ? String(found.value) : "Where the program allocates is known if it was started by bactrian, or recorded with sampling."}</p>;
+          return <p class="faint">{found?.state === "failed" ? String(found.value) : "Allocation sites are known only if bactrian started the program, or if it is being recorded."}</p>;
         }
         return <SiteTable sites={found.value as SiteRow[]} notSeen={not_seen} />;
       }}
@@ -182,7 +182,7 @@ const SITE_COLUMNS = (most: number, live: number): TableColumn<SiteRow>[] => [
   { title: "site", cell: (site) => <span class="mono" title={site.name}>{site.name}</span>, value: (site) => site.name, wide: true },
   { title: "allocates", cell: (site) => `${bytes(site.bytes_per_second)}/s`, value: (site) => site.bytes_per_second, bar: (site) => site.bytes_per_second / most, number: true },
   { title: "live", cell: (site) => bytes(site.live_bytes), value: (site) => site.live_bytes, bar: (site) => site.live_bytes / live, number: true },
-  { title: "samples", cell: (site) => count(site.samples), value: (site) => site.samples, number: true, help: "On how many samples the numbers rest" },
+  { title: "samples", cell: (site) => count(site.samples), value: (site) => site.samples, number: true, help: "The number of samples behind the numbers" },
 ];
 
 function SiteTable({ sites, notSeen }: { sites: SiteRow[]; notSeen: string }) {

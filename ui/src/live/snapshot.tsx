@@ -27,7 +27,7 @@ export function TakeSnapshot({ file, isBusy }: { file: number; isBusy: boolean }
   useKeys([{ key: "s", what: "take a snapshot of the program", run: () => !isBusy && begin() }]);
   return (
     <>
-      <button class="take" disabled={isBusy} onClick={begin} title="Every block of its heap, into a new file (s). The program stands still for milliseconds.">
+      <button class="take" disabled={isBusy} onClick={begin} title="Writes every block of its heap to a new file (s). The program pauses for milliseconds.">
         Take a snapshot
       </button>
       {refusal && <span class="error" role="alert">{refusal}</span>}
@@ -58,7 +58,7 @@ export function SnapshotTaking({ taking, files }: { taking: Taking | null; files
 function What({ taking, program }: { taking: Taking; program: string }) {
   switch (taking.state) {
     case "freezing":
-      return <span>Taking a snapshot of {program}: waiting for a moment in which its heap is whole <progress aria-label="waiting" /></span>;
+      return <span>Taking a snapshot of {program}: waiting until its heap is consistent <progress aria-label="waiting" /></span>;
     case "reading":
       return <span>Taking a snapshot of {program}: reading its heap <progress max={1} value={taking.done} aria-label="share of the heap that is read" /> {percent(taking.done)}</span>;
     case "taken":

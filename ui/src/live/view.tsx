@@ -58,9 +58,9 @@ function Live({ file, watch, isFollowing, state, children }: { file: number; wat
   useKeys([
     { key: " ", what: "pause, or follow", run: pause },
     { key: "ArrowLeft", what: "back in time", run: () => step(-1) },
-    { key: "ArrowRight", what: "on in time", run: () => step(1) },
+    { key: "ArrowRight", what: "forward in time", run: () => step(1) },
     { key: "PageUp", what: "far back in time", run: () => step(-10) },
-    { key: "PageDown", what: "far on in time", run: () => step(10) },
+    { key: "PageDown", what: "far forward in time", run: () => step(10) },
     { key: "Home", what: "the first moment", run: () => look(about.from) },
     { key: "End", what: "follow the program", run: () => look(null) },
     { key: "z", what: "how much time is shown", run: () => go({ params: { span: nextSpan(watch.span) } }, { replace: true }) },
@@ -99,7 +99,7 @@ function Live({ file, watch, isFollowing, state, children }: { file: number; wat
       )}
       <Told state={state} />
       <Runs runs={about.runs} />
-      <nav class="tabs" aria-label="What is shown">
+      <nav class="tabs" aria-label="Views">
         {parts.map(([id, title]) => (
           <a key={id} href={linkTo(route, { part: id })} aria-current={id === part ? "page" : undefined}>{title}</a>
         ))}
@@ -150,7 +150,7 @@ function Told({ state }: { state: LiveStateAnswer }) {
   const lost: string[] = [];
   if (about.dropped.ticks > 0 || about.dropped.lines > 0) lost.push(`${about.dropped.ticks} moments and ${about.dropped.lines} lines were lost on the way.`);
   if (about.forgotten_values > 0) lost.push(`${about.forgotten_values} values have left the window: nothing is known of before ${clock(about.from)}.`);
-  if (state.reason) lost.push(`The connection is lost: ${state.reason}`);
+  if (state.reason) lost.push(`The connection was lost: ${state.reason}`);
   if (about.ended) lost.push(`At ${clock(about.ended.time)}: ${about.ended.reason}.`);
   lost.push(...state.notices);
   return (

@@ -59,7 +59,7 @@ function TraceSentence({ trace }: { trace: Placed }) {
 }
 
 function change(from: number, to: number): string {
-  if (from === to) return "as much as before";
+  if (from === to) return "unchanged";
   return to > from ? `${bytes(to - from)} more` : `${bytes(from - to)} less`;
 }
 
@@ -68,10 +68,10 @@ function Memory({ trace, snapshots, isNamed }: { trace: Placed; snapshots: reado
   const route = useRoute();
   const timeline = useAnswer<Timeline>("trace/timeline", { file: trace.at });
   const info = useAnswer<TraceInfo>("overview/info", { file: trace.at }).answer?.result;
-  const points = timeline.answer?.result.all.points ?? [];
-  const most = Math.max(...points.map((point) => point.live.value), 0);
+  const all = timeline.answer?.result.all;
+  const points = all?.points ?? [];
   const end = points[points.length - 1]?.time ?? 0;
-  const label = `${isNamed ? `${trace.file.name}: ` : ""}live bytes over ${seconds(end)}, ${bytes(most)} at most`;
+  const label = `${isNamed ? `${trace.file.name}: ` : ""}live bytes over ${seconds(end)}, ${bytes(all?.peak.value ?? 0)} at most`;
   return (
     <figure class="memory">
       <div class="memory-picture">
@@ -119,7 +119,7 @@ function OfTrace({ trace }: { trace: Placed }) {
               {row.file && ` (${row.file}${row.line ? `:${row.line}` : ""})`}.
             </Finding>
           ))}
-          <p class="faint">Who holds it, a snapshot tells: record with <code>--snapshots exit</code>, or <code>bactrian snapshot PID</code>.</p>
+          <p class="faint">A snapshot shows what holds it: record with <code>--snapshots exit</code>, or <code>bactrian snapshot PID</code>.</p>
         </section>
       )}
     </Answered>

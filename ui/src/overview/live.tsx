@@ -11,7 +11,7 @@ import { Big, Facts, Headline } from "./headline";
 
 const STATES: Record<Standing, string> = {
   live: "runs now",
-  lost: "does not answer",
+  lost: "does not respond",
   replay: "a recording",
   over: "has ended",
 };

@@ -42,7 +42,7 @@ export function SnapshotMore({ at }: { at: number }) {
       {of && (
         <>
           <p class="faint">
-            Sizes of blocks are exact. {of.samples > 0 ? `Where they were allocated is estimated from ${count(of.samples)} samples.` : "Nothing was sampled: where blocks were allocated is not known."}
+            Sizes of blocks are exact. {of.samples > 0 ? `Allocation sites are estimated from ${count(of.samples)} samples.` : "Nothing was sampled: allocation sites are unknown."}
           </p>
           <Facts
             facts={[
@@ -50,7 +50,7 @@ export function SnapshotMore({ at }: { at: number }) {
               ["ran on", `${of.host}, process ${of.pid}`],
               ["OCaml", `${of.ocaml}, ${of.code}`],
               ["taken", `${date(of.taken)} (${of.reason}, by ${of.way})`],
-              ["stood still for", of.pause === null ? "not known" : seconds(of.pause)],
+              ["paused for", of.pause === null ? "not known" : seconds(of.pause)],
               ["file", bytes(of.file_bytes)],
             ]}
           />

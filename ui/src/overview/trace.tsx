@@ -49,7 +49,7 @@ export function TraceMore({ at, name }: { at: number; name: string }) {
             <p class={of.exact ? "faint" : "sampling"}>
               {of.exact
                 ? "Every word was sampled: the numbers are exact."
-                : `One word in ${count(1 / of.sample_rate)} was sampled${of.last_rate < of.sample_rate ? ` at first, one in ${count(1 / of.last_rate)} in the end` : ""}: ${count(of.sampled_allocations)} samples stand for all. ± is the 95 % interval.`}
+                : `One word in ${count(1 / of.sample_rate)} was sampled${of.last_rate < of.sample_rate ? ` at the beginning, one in ${count(1 / of.last_rate)} at the end` : ""}: ${count(of.sampled_allocations)} samples stand for all. ± is the 95 % interval.`}
             </p>
             <Facts
               facts={[

@@ -218,10 +218,10 @@ export function Answered<T>(props: { asked: Asked<T>; children: (result: T) => C
 }
 
 function HowFar({ step, done }: Progress) {
-  if (step === 0) return <>Waits for other questions…</>;
+  if (step === 0) return <>Waiting for other questions…</>;
   return (
     <>
-      Computing, step {step}: <progress value={done} aria-label="share of the step that is done" /> {Math.floor(done * 100)} %
+      Computing, step {step}: <progress value={done} aria-label="progress of the step" /> {Math.floor(done * 100)} %
     </>
   );
 }

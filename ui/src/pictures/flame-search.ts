@@ -16,7 +16,7 @@ export function searchFor(text: string): Search | { error: string } | null {
       const pattern = new RegExp(expression, "u");
       return { test: ({ name, file }) => pattern.test(name) || (!!file && pattern.test(file)) };
     } catch {
-      return { error: "This is no regular expression." };
+      return { error: "This is not a regular expression." };
     }
   }
   const small = wanted.toLowerCase();

@@ -33,7 +33,7 @@ test("frames are as wide as their share, and what is too small is counted", () =
     ["12", "720"],
     ["12", "360"],
   ]);
-  expect(svg).toContain("Frames drawn: 3. Left out for being small: 1;");
+  expect(svg).toContain("Frames drawn: 3. Too small to draw: 1;");
 });
 
 test("flames grow either way", () => {

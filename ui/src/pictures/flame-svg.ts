@@ -75,7 +75,7 @@ export function flameSvg(layout: Layout, root: number, file: FlameFile): string 
     const thin = width < BORDERED ? ' class="thin"' : "";
     return `<g data-depth="${level}"><title>${title}</title><rect${thin} x="${fixed(x)}" y="${at}" width="${fixed(width)}" height="${BOX}" fill="${file.fill(node)}"/>${written}</g>`;
   });
-  const foot = `Frames drawn: ${grouped(frames.length)}.${leftOut > 0 ? ` Left out for being small: ${grouped(leftOut)}; their weight stays as a gap.` : ""}`;
+  const foot = `Frames drawn: ${grouped(frames.length)}.${leftOut > 0 ? ` Too small to draw: ${grouped(leftOut)}; gaps show their size.` : ""}`;
   const [width, height] = [file.width, bottom + FOOT];
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" class="flame" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`,
@@ -89,7 +89,7 @@ export function flameSvg(layout: Layout, root: number, file: FlameFile): string 
     // After the frames, because it stays in view above them when the page is scrolled.
     `<g class="header"><rect class="paper" width="100%" height="${band}"/>`,
     `<rect class="band" y="${band}" width="100%" height="${BAND - ROW + BOX}"/>`,
-    `<text class="details" x="${MARGIN}" y="${band + BAND - 7}">Hold the pointer over a frame for its numbers</text>`,
+    `<text class="details" x="${MARGIN}" y="${band + BAND - 7}">Point at a frame to see its numbers</text>`,
     ...header,
     "</g>",
     `<script><![CDATA[\n${script}]]></script>`,

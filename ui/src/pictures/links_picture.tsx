@@ -61,11 +61,11 @@ export function LinksPicture(props: Props) {
   const zoom = (by: number) => setView((old) => zoomed(old, by, { x: width / 2, y: height / 2 }));
   useKeys(
     [
-      { key: "ArrowRight", what: "walk along arrows", run: () => walk("ArrowRight") },
+      { key: "ArrowRight", what: "move along the arrows", run: () => walk("ArrowRight") },
       ...["ArrowLeft", "ArrowUp", "ArrowDown"].map((key) => ({ key, what: "", run: () => walk(key) })),
       { key: "+", what: "closer", run: () => zoom(1.25) },
       { key: "-", what: "farther", run: () => zoom(0.8) },
-      { key: "=", what: "all of the picture", run: () => fit() },
+      { key: "=", what: "the whole picture", run: () => fit() },
       ...(onOpen ? [{ key: "Enter", what: props.openWhat ?? "open it", run: () => selected && onOpen(selected) }] : []),
     ],
     keys && nodes.length > 0,
@@ -105,7 +105,7 @@ export function LinksPicture(props: Props) {
         <div class="zoom-buttons">
           <button aria-label="Closer" onClick={() => zoom(1.25)}>+</button>
           <button aria-label="Farther" onClick={() => zoom(0.8)}>−</button>
-          <button aria-label="All of the picture" onClick={() => fit()}>⤢</button>
+          <button aria-label="The whole picture" onClick={() => fit()}>⤢</button>
         </div>
       </div>
       <p class="story" role="status">

@@ -91,13 +91,13 @@ export function TreePicture(props: Props) {
   };
   const arrow = (key: string) => ({ key, what: "", run: () => walk(key) });
   useKeys([
-    { key: "ArrowDown", what: "walk in the picture: down, up, left and right", run: () => walk("ArrowDown") },
+    { key: "ArrowDown", what: "move in the picture: down, up, left and right", run: () => walk("ArrowDown") },
     arrow("ArrowUp"),
     arrow("ArrowLeft"),
     arrow("ArrowRight"),
     { key: "Enter", what: "go down to it", run: () => path.length > 0 && onDescend([...path]) },
     { key: "Backspace", what: "go up again", run: onAscend },
-    { key: "i", what: "look at the block or root", run: () => props.onInspect?.([...path]) },
+    { key: "i", what: "show the block or root", run: () => props.onInspect?.([...path]) },
   ]);
   useExport({ title: props.title, command: props.command, svg: () => svgFile(picture.current, colours.ground), csv: undefined });
   const shown = over ?? path;

@@ -72,7 +72,7 @@ function Rows({ rows, command, isOld }: { rows: readonly Row[]; command: string 
   });
   return (
     <section class={isOld ? "stale" : ""} aria-label="Answer">
-      {rows.length === 0 && <p class="faint">There are no such rows.</p>}
+      {rows.length === 0 && <p class="faint">No rows.</p>}
       {plot && <Picture plot={plot} />}
       {rows.length > 0 && (
         <Table

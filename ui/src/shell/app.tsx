@@ -108,11 +108,11 @@ function ReportNote() {
       </summary>
       {leftOut.length > 0 && (
         <>
-          <p>Reports are no larger than {bytes(mostBytes)} (--max-size). There was no room for what these print:</p>
+          <p>Reports are no larger than {bytes(mostBytes)} (--max-size). There was no room for the output of these commands:</p>
           <ul>{leftOut.map((what) => <li key={what}>{what}</li>)}</ul>
         </>
       )}
-      <p>Filters and everything that is not here: `bactrian view` on the same files.</p>
+      <p>For filters and everything else, use `bactrian view` on the same files.</p>
     </details>
   );
 }
@@ -125,9 +125,9 @@ function ThemeButton() {
     choose(NEXT[now]);
     setNow(NEXT[now]);
   };
-  useKeys([{ key: "D", what: "light, dark, or as the system is", run: turn }]);
+  useKeys([{ key: "D", what: "light, dark, or the system's setting", run: turn }]);
   return (
-    <button class="quiet" onClick={turn} title="Light, dark, or as the system is (D)" aria-label={`Colours: ${now}`}>
+    <button class="quiet" onClick={turn} title="Light, dark, or the system's setting (D)" aria-label={`Colours: ${now}`}>
       {{ system: "◐", light: "☀", dark: "☾" }[now]}
     </button>
   );

@@ -15,14 +15,14 @@ const WRONG: Step = {
   view: "overview",
   targets: [".diagnosis .finding", ".diagnosis"],
   title: "What is wrong?",
-  text: "The overview begins with what was found, the largest first. “show me” leads to what a finding rests on.",
+  text: "The overview starts with the findings, the largest first. “show me” leads to the evidence for a finding.",
 };
 
 const SEEN: Step = {
   view: "overview",
   targets: [".overview .card .headline", ".overview .card"],
   title: "How large is it?",
-  text: "The overview has each program with its size, how it stands, and what to worry about.",
+  text: "The overview shows each program with its size, its state and its warnings.",
 };
 
 const TRACE: readonly Step[] = [
@@ -30,35 +30,35 @@ const TRACE: readonly Step[] = [
     view: "trace",
     targets: [".timeline-panel [data-testid=timeline]", ".timeline-panel"],
     title: "When does memory grow?",
-    text: "This is what was alive at each moment. Drag over a stretch of time, and everything below is about what was alive then.",
+    text: "This is the live size at each moment. Drag over a span of time, and everything below shows what was alive then.",
   },
   {
     view: "trace",
     targets: [".flame-panel canvas", ".flame-panel"],
-    title: "Which code made it?",
-    text: "Each box is a function, as wide as what it and those it calls keep in memory. Click on one to look closer.",
+    title: "Which code allocated it?",
+    text: "Each box is a function. Its width shows how much memory it and its callees keep. Click a box to zoom in.",
   },
 ];
 
 const HEAP: Step = {
   view: "heap",
   targets: [".heap-main .table tbody tr", ".heap-main"],
-  title: "Who holds it?",
-  text: "Roots are where a program holds on to memory: values of modules, stacks. “Retained” is what would be free without one. Click to go further in.",
+  title: "What holds it?",
+  text: "Roots hold the program's memory: values of modules, stacks. “Retained” is what would be freed without the root. Click a row to expand it.",
 };
 
 const EVOLUTION: Step = {
   view: "evolution",
   targets: [".evolution .chart canvas", ".evolution .chart"],
   title: "What grows?",
-  text: "The snapshots one after the other. What gets wider from left to right grows; click on it to see what it consists of.",
+  text: "The snapshots in order. Areas that get wider from left to right grow; click an area to see what it consists of.",
 };
 
 const LIVE: Step = {
   view: "live",
   targets: [".live-head"],
-  title: "How is it now?",
-  text: "The numbers of a program as it runs. Pause, go back in time, or take a snapshot where that is offered.",
+  title: "What is happening now?",
+  text: "The numbers of a running program. Pause, go back in time, or take a snapshot if the button is there.",
 };
 
 const FLEET: Step = {
@@ -72,7 +72,7 @@ const LAST: Step = {
   view: null,
   targets: ["[data-testid=export] summary", "header.top"],
   title: "How do I show it to others?",
-  text: "Export has the picture, the numbers, and the command that prints them; a link shows what you see. ? lists all keys, and has this tour.",
+  text: "Export offers the picture, the numbers, and the command that prints them; a link shows the same view. ? lists all keys and repeats this tour.",
 };
 
 /** The steps for which there is evidence. */

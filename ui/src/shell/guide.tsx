@@ -29,7 +29,7 @@ export function useGuide(): [GuideState, (next: "shown" | "off") => void] {
 export function GuideOffer({ onAnswer }: { onAnswer: (next: "shown" | "off") => void }) {
   return (
     <p class="guide-offer" data-testid="guide-offer">
-      New here? <button class="link" onClick={() => onAnswer("shown")}>Take a tour of one minute</button>
+      New here? <button class="link" onClick={() => onAnswer("shown")}>Take a one-minute tour</button>
       <button class="quiet" onClick={() => onAnswer("off")}>No, thanks</button>
     </p>
   );
@@ -46,7 +46,7 @@ export function Guide({ files, goTo, onEnd }: { files: readonly ShownFile[]; goT
   useKeys([
     { key: "Escape", what: "end the tour", run: onEnd },
     { key: "ArrowRight", what: "next step of the tour", run: () => go(1) },
-    { key: "ArrowLeft", what: "step of the tour before", run: () => go(-1) },
+    { key: "ArrowLeft", what: "previous step of the tour", run: () => go(-1) },
   ]);
   useEffect(() => {
     const before = document.activeElement;

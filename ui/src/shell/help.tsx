@@ -18,12 +18,12 @@ export function Help({ version, onClose, onTour }: { version: string; onClose: (
         ))}
       </dl>
       <p class="faint">
-        Everything that is shown is in the URL: a link shows the same. Export gives the picture, the numbers, and the command line that
+        Everything that is shown is in the URL: a link shows the same view. Export offers the picture, the numbers, and the command line that
         prints them. Bactrian {version}.
       </p>
       <form method="dialog" class="row">
         <button autofocus>Close</button>
-        <button onClick={onTour}>Tour of one minute</button>
+        <button onClick={onTour}>One-minute tour</button>
       </form>
     </dialog>
   );

@@ -54,7 +54,7 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
         onChange={(to) => trace.set({ with: to, at: null })}
       />
       <span class="faint">before: <b>{files[before]?.name}</b>, after: <b>{files[after]?.name}</b></span>
-      <button onClick={() => trace.set({ swapped: params.has("swapped") ? null : "", at: null })} title="Before is after, and after before (v)">⇄ Swap</button>
+      <button onClick={() => trace.set({ swapped: params.has("swapped") ? null : "", at: null })} title="Swap before and after (v)">⇄ Swap</button>
       <Segmented
         label="Rows and frames"
         options={[["function", "Functions"], ["site", "Sites"], ["module", "Modules"]]}
@@ -73,7 +73,7 @@ function Compared({ trace, files, others, known }: { trace: TraceShown; files: r
           {(result) => <DiffFlame trace={trace} flame={result} command={flame.answer?.command ?? null} tools={tools} />}
         </Answered>
       </Panel>
-      <Panel title="Rows, those that changed most first">
+      <Panel title="Rows, largest change first">
         <Answered asked={diff}>{(result) => <DiffTable trace={trace} diff={result} window={window} command={diff.answer?.command} />}</Answered>
       </Panel>
     </>
@@ -102,8 +102,8 @@ function DiffTable({ trace, diff, window, command }: { trace: TraceShown; diff: 
       title: "sure",
       order: "significant",
       number: true,
-      help: "More than chance: no more than 5 in 100 marked so are chance",
-      cell: (row) => (row.self.significant ? <span title="more than chance" class="sure">● sure</span> : <span class="faint" title="could be chance">○</span>),
+      help: "Statistically significant: the 95 % interval of the change excludes zero",
+      cell: (row) => (row.self.significant ? <span title="significant at 95 %" class="sure">● sure</span> : <span class="faint" title="could be chance">○</span>),
       value: (row) => (row.self.significant ? 1 : 0),
     },
   ];

@@ -18,7 +18,7 @@ export interface FilterOption {
 export const FILTERS: readonly FilterOption[] = [
   { name: "in", kind: "function", repeated: true, what: "with this function in the stack", example: "Main.load or /^Stdlib/" },
   { name: "not-in", kind: "function", repeated: true, what: "without this function in the stack", example: "Main.load or /^Stdlib/" },
-  { name: "hide", kind: "function", repeated: true, what: "left out of stacks: its caller stands for it", example: "List.map or /^Stdlib/" },
+  { name: "hide", kind: "function", repeated: true, what: "removed from stacks: its allocations count to its caller", example: "List.map or /^Stdlib/" },
   { name: "in-file", kind: "file", repeated: true, what: "with a function of this file in the stack", example: "main.ml" },
   { name: "not-in-file", kind: "file", repeated: true, what: "without a function of this file in the stack", example: "list.ml" },
   { name: "live-in", kind: "times", repeated: false, what: "alive at some moment in this time", example: "1.5s..3s" },
@@ -27,7 +27,7 @@ export const FILTERS: readonly FilterOption[] = [
   { name: "lifetime", kind: "times", repeated: false, what: "time from allocation to collection", example: "10ms.." },
   { name: "size", kind: "sizes", repeated: false, what: "size without header", example: "64..1kB" },
   { name: "live-at", kind: "time", repeated: false, what: "alive at this moment", example: "2.5s" },
-  { name: "live-at-peak", kind: "flag", repeated: false, what: "alive when all wanted objects take most memory", example: "" },
+  { name: "live-at-peak", kind: "flag", repeated: false, what: "alive when the selected objects take most memory", example: "" },
   { name: "live-at-end", kind: "flag", repeated: false, what: "alive when the trace ends", example: "" },
   { name: "never-collected", kind: "flag", repeated: false, what: "not collected before the trace ends", example: "" },
   { name: "heap", kind: "heap", repeated: true, what: "in this heap", example: "minor, major or external" },

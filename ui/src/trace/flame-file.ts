@@ -24,7 +24,7 @@ export function flameFileOf(flame: Flame, layout: Layout, root: number, about: F
   const all = `${words.charAt(0).toUpperCase()}${words.slice(1)}: ${estimate(flame.all, shortOf(flame.measure))}, ${sure}`;
   return flameSvg(layout, root, {
     title: about.title ?? flame.program ?? "flame graph",
-    lines: layout.tree.before ? [all, "Red grew, blue shrank; what is pale changed no more than chance explains"] : [all],
+    lines: layout.tree.before ? [all, "Red grew, blue shrank; pale frames changed insignificantly"] : [all],
     warnings: about.notes,
     up: about.up,
     width: about.width ?? USUAL_WIDTH,

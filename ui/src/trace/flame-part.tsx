@@ -85,7 +85,7 @@ function FlameTools({ trace }: { trace: TraceShown }) {
         disabled={(by) => !trace.can({ by })}
       />
       <Segmented
-        label="Which way it grows"
+        label="Direction of growth"
         options={[["down", "Icicle ▾"], ["up", "Flame ▴"]]}
         value={way}
         onChange={(to) => trace.set({ way: to === "up" ? "up" : null })}
@@ -156,7 +156,7 @@ export function FlameGraph({ trace, flame, command, layout, root, before, tools,
     { key: "h", what: "hide the function", run: act(actions.hide) },
     { key: "s", what: "the source of the frame", run: act(actions.source) },
     { key: "n", what: "next frame found", run: () => found && setSelected(nextFound(found, selected, 1)) },
-    { key: "N", what: "frame found before", run: () => found && setSelected(nextFound(found, selected, -1)) },
+    { key: "N", what: "previous frame found", run: () => found && setSelected(nextFound(found, selected, -1)) },
     { key: "w", what: "flame graph or icicle", run: () => trace.set({ way: up ? null : "up" }) },
   ]);
   const short = shortOf(flame.measure);
@@ -275,8 +275,8 @@ function Legend({ trace, layout, root, isDark }: { trace: TraceShown; layout: La
 
 const ORIGINS: Record<Origin, string> = {
   program: "The program's own",
-  library: "Of a library",
-  stdlib: "Of the standard library",
+  library: "Library",
+  stdlib: "Standard library",
   c: "In C",
 };
 

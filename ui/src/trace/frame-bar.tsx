@@ -23,7 +23,7 @@ export function FrameBar({ trace, flame, layout, node, actions, swatch }: Props)
     return (
       <div class="frame-bar faint" data-testid="frame">
         <ByPointer
-          mouse={<>Click a frame to zoom, right-click to select it. Arrows walk, Enter zooms, Backspace goes back, <kbd>?</kbd> tells all keys.</>}
+          mouse={<>Click a frame to zoom, right-click to select it. Arrows move, Enter zooms, Backspace goes back, <kbd>?</kbd> lists all keys.</>}
           touch="Tap a frame to see its numbers, and again to zoom. The names above the picture lead back."
         />
       </div>
@@ -51,7 +51,7 @@ export function FrameBar({ trace, flame, layout, node, actions, swatch }: Props)
           <button onClick={() => actions.focus(label)} disabled={isReport} title="Callers and callees of the function (f)">Focus</button>
           <button onClick={() => actions.only(label)} disabled={isReport} title="Only with this function in the stack (i)">Only</button>
           <button onClick={() => actions.without(label)} disabled={isReport} title="Only without this function in the stack (x)">Without</button>
-          <button onClick={() => actions.hide(label)} disabled={isReport} title="Leave the function out of stacks (h)">Hide</button>
+          <button onClick={() => actions.hide(label)} disabled={isReport} title="Remove the function from stacks (h)">Hide</button>
           <SourceButton trace={trace} label={label} />
         </span>
       )}

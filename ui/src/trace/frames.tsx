@@ -59,7 +59,7 @@ export function tellFrame(flame: Flame, layout: Layout, node: number, root: numb
     lines.push(["before", inFull(before, flame.measure)], ["after", inFull(total, flame.measure)]);
     const change = total - before;
     const share = before > 0 ? ` (${change >= 0 ? "+" : ""}${percent(change / before)})` : "";
-    const chance = tree.significant && !tree.significant[node] ? ", no more than chance explains" : "";
+    const chance = tree.significant && !tree.significant[node] ? ", not significant" : "";
     lines.push(["change", `${change >= 0 ? "+" : ""}${inFull(change, flame.measure)}${share}${chance}`]);
     return { title: label.name, lines };
   }

@@ -38,7 +38,7 @@ export function LifetimesPart({ trace }: { trace: TraceShown }) {
     </>
   );
   return (
-    <Panel title={isSizes ? "How large objects are" : "How long objects live"} tools={tools}>
+    <Panel title={isSizes ? "Sizes of objects" : "Lifetimes of objects"} tools={tools}>
       <Answered asked={asked}>
         {(lifetimes) => <HeatTable trace={trace} lifetimes={lifetimes} window={window} isSizes={isSizes} command={asked.answer?.command} />}
       </Answered>

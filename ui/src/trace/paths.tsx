@@ -15,7 +15,7 @@ import { placeOf } from "./telling";
 export function PathsPart({ trace }: { trace: TraceShown }) {
   const { asked, window } = useWindow<Paths, PathRow>(...questionOf(trace), (paths) => paths);
   return (
-    <Panel title="Hot paths" tools={<span class="faint">the stacks that take most, innermost function first</span>}>
+    <Panel title="Hot paths" tools={<span class="faint">the stacks with the largest values, innermost function first</span>}>
       <Answered asked={asked}>{(paths) => <PathsTable trace={trace} paths={paths} window={window} command={asked.answer?.command} />}</Answered>
     </Panel>
   );

@@ -44,11 +44,11 @@ function TopTable({ trace, top, window, command }: { trace: TraceShown; top: Top
       order: "name",
       wide: true,
     },
-    ...estimateColumns("self", (row: TopRow) => row.self, top.all, top.measure, "what it allocates itself"),
+    ...estimateColumns("self", (row: TopRow) => row.self, top.all, top.measure, "allocated by itself"),
     // Beside the source there is less space, and the source has the totals of its lines.
     ...(trace.params.has("source")
       ? []
-      : estimateColumns("total", (row: TopRow) => row.total, top.all, top.measure, "with all that it calls")),
+      : estimateColumns("total", (row: TopRow) => row.total, top.all, top.measure, "including its callees")),
   ];
   const open = (row: TopRow) => {
     const place = placeOfLabel(row);

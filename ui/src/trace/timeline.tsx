@@ -55,13 +55,13 @@ export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Aske
     if (isZoomed) trace.set({ from: null, to: null });
     else if (span) trace.set({ from: String(span.from), to: String(span.to) });
   };
-  useKeys([{ key: "z", what: "zoom the time line to what is selected, and back", run: zoom }], !isReport);
+  useKeys([{ key: "z", what: "zoom the time line to the selection, and back", run: zoom }], !isReport);
   const tools = (
     <>
       {result && <PeakNote series={result.filtered ?? result.all} isFiltered={result.filtered !== null} />}
       {!isReport && <SelectionNote kind={BRUSHES[brush]} span={span} />}
-      <button onClick={zoom} disabled={isReport || (!span && !isZoomed)} title="Zoom the time line to what is selected (z)">
-        {isZoomed ? "All of it" : "Zoom"}
+      <button onClick={zoom} disabled={isReport || (!span && !isZoomed)} title="Zoom the time line to the selection (z)">
+        {isZoomed ? "Zoom out" : "Zoom"}
       </button>
       <button onClick={() => trace.set({ [brush]: null, at: null })} disabled={value === null}>Clear</button>
     </>
@@ -87,7 +87,7 @@ export function TimelinePanel({ trace, asked }: { trace: TraceShown; asked: Aske
 function SelectionNote({ kind, span }: { kind: string; span: Span | null }) {
   return (
     <span class="selection-note" role="status" data-testid="selection">
-      {span ? <>only what was {kind} between <b>{seconds(span.from)}</b> and <b>{seconds(span.to)}</b></> : `drag over a part of time: only what was ${kind} then`}
+      {span ? <>only what was {kind} between <b>{seconds(span.from)}</b> and <b>{seconds(span.to)}</b></> : `drag over a span of time to select what was ${kind} then`}
     </span>
   );
 }
@@ -126,7 +126,7 @@ function Chart({ timeline, line, span, command, onSelect }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const brush = useRef<Brush | null>(null);
-  useKeys([{ key: "b", what: "select a part of time: arrows move it, with Shift they resize it", run: () => brush.current?.focus() }], !isReport);
+  useKeys([{ key: "b", what: "select a span of time: arrows move it, with Shift they resize it", run: () => brush.current?.focus() }], !isReport);
   const hadFocus = useRef(false);
   const select = useRef(onSelect);
   select.current = onSelect;

@@ -31,7 +31,7 @@ export function TraceView({ file, files }: ViewProps) {
       <div class="trace-head">
         <FilterBar trace={trace} error={timeline.error} />
         <Segmented
-          label="What is measured"
+          label="Measure"
           options={METRICS}
           value={trace.metric}
           onChange={(metric) => trace.set({ metric: metric === "kept" ? null : metric })}
@@ -39,7 +39,7 @@ export function TraceView({ file, files }: ViewProps) {
         />
         <Toggle
           label="library code"
-          title="Shows C primitives and the standard library too; otherwise what they allocate counts to their callers"
+          title="Shows C primitives and the standard library too; otherwise their allocations count to their callers"
           on={trace.params.has("raw")}
           onChange={(on) => trace.set({ raw: on ? "" : null, at: null })}
         />
