@@ -29,7 +29,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let tools = folder().display().to_string();
     binaries::run(&Start {
         only: &only,
-        arguments: &["--ignored", "consumers::"],
+        arguments: &["--ignored", "consumers::", "duckdb::"],
         set: &[("BACTRIAN_CONSUMERS", &tools)],
         ..Start::default()
     })

@@ -21,8 +21,8 @@ mod live;
 mod open;
 mod origin_args;
 mod output;
+mod python_engine;
 mod shown;
-mod spark;
 mod types;
 
 use std::process::ExitCode;

@@ -25,6 +25,7 @@ use crate::live::snapshots::SnapshotsOf;
 use crate::live::source::Target;
 use crate::open::{self, bad_snapshot, open_evidence};
 use crate::output::{Color, Console};
+use crate::python_engine::OtherEngine;
 use crate::types::TypesArg;
 
 /// The files to show.
@@ -45,6 +46,8 @@ pub struct Running<'c> {
     pub command: &'c [OsString],
     /// Whether the page may take snapshots of programs.
     pub may_take_snapshots: bool,
+    /// What answers questions about stores of profiles, instead of our engine.
+    pub fleet_engine: Option<&'c OtherEngine>,
 }
 
 /// What is shown, and the program that was started for it.
@@ -211,11 +214,15 @@ impl ShownArgs {
 
 /// A store of profiles.
 fn store(path: &Path, running: Option<&Running<'_>>) -> Result<File, Failure> {
-    if running.is_none() {
+    let Some(running) = running else {
         let what = "a report cannot show a store of profiles: `bactrian view` does";
         return Err(Failure::Usage(format!("{}: {what}", path.display())));
-    }
-    Ok(File::fleet(path, fleet::engine_for_page(path)))
+    };
+    let file = File::fleet(path, fleet::engine_for_page(path, running.fleet_engine));
+    Ok(match running.fleet_engine {
+        Some(engine) => file.with_options(vec!["--engine".to_owned(), engine.to_string()]),
+        None => file,
+    })
 }
 
 /// Whether a file was written by `bactrian live --record`. Anything that cannot be read twice is not

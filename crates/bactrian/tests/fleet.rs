@@ -15,7 +15,7 @@ use bactrian_fleet::questions::{OF_HOST, QUESTIONS, Question, STEPS, Window};
 use bactrian_fleet::{Folder, Origin, PushServer, Pusher, Shipper};
 use bactrian_tables::schema::{OF_FLEETS, Table};
 use receiver::{PlainClient, Posted, Receiver, read_otlp, read_pprof};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sql_engines::{answers_of_duckdb, answers_of_spark};
 
 fn bactrian(arguments: &[&str]) -> Output {
@@ -55,8 +55,13 @@ fn made(name: &str) -> Made {
     said(&bactrian(
         &[&["record", "--quiet", "--rate", "1e-3", "-o", &trace, "--"], &compile[..]].concat(),
     ));
+    filled(&trace, store)
+}
+
+/// Fills a store from the stacks of a trace.
+fn filled(trace: &str, store: String) -> Made {
     let maker = Path::new(env!("CARGO_BIN_EXE_bactrian")).with_file_name("examples/make_fleet");
-    let output = Command::new(maker).args([&trace, &store, HOSTS, &MINUTES.to_string()]).output();
+    let output = Command::new(maker).args([trace, &store, HOSTS, &MINUTES.to_string()]).output();
     let told = said(&output.expect("cargo test builds examples"));
     let planted = |what: &str| {
         let line = told.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
@@ -226,6 +231,80 @@ mod consumers {
         // What fills up and is full is held, and grows no more.
         assert!(leaves("live_sites", 1).contains(&made.cache.as_str()));
         assert_eq!(rows("over_time").len(), 4 * MINUTES as usize);
+    }
+}
+
+/// DuckDB in place of our engine.
+mod duckdb {
+    use super::*;
+
+    fn python() -> PathBuf {
+        let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it");
+        Path::new(&tools).join("duckdb/bin/python")
+    }
+
+    /// That both are the same JSON, but for the last digits of numbers.
+    fn check_same(told: &Value, expected: &Value, place: &str) {
+        match (told, expected) {
+            (Value::Object(told), Value::Object(expected)) => {
+                assert!(told.keys().eq(expected.keys()), "{place}: {told:?}");
+                told.iter().for_each(|(name, value)| {
+                    check_same(value, &expected[name], &format!("{place}/{name}"));
+                });
+            }
+            (Value::Array(told), Value::Array(expected)) => {
+                assert_eq!(told.len(), expected.len(), "{place}");
+                for (at, (told, expected)) in told.iter().zip(expected).enumerate() {
+                    check_same(told, expected, &format!("{place}/{at}"));
+                }
+            }
+            _ => assert!(is_same(told, expected), "{place}: {told}, not {expected}"),
+        }
+    }
+
+    /// The browser tests of the page's Fleet view replay these answers where there is no engine; where there is, they compare
+    /// them with its answers.
+    #[test]
+    #[ignore = "needs DuckDB: cargo xtask consumers"]
+    fn answers_by_duckdb_are_those_that_the_page_is_tested_with() {
+        let store = bactrian_fixtures::own_folder("fleet_page").join("store");
+        let made = filled(small_trace().to_str().expect("a text"), store.display().to_string());
+        let engine = format!("duckdb:{}", python().display());
+        let asked = |options: &[&str]| -> Value {
+            let all = [&["fleet", &made.store, "--json", "--engine", &engine], options].concat();
+            let told: Value = serde_json::from_str(&said(&bactrian(&all))).expect("JSON");
+            told["result"].clone()
+        };
+        let told = json!({ "": asked(&[]), "--host=mail-0031": asked(&["--host", "mail-0031"]) });
+        let path = bactrian_fixtures::repository().join("ui/tests/fleet-answers.json");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let text = serde_json::to_string_pretty(&told).expect("JSON");
+            std::fs::write(&path, text + "\n").expect("room");
+        }
+        let golden = std::fs::read_to_string(&path).expect("it is there");
+        check_same(&told, &serde_json::from_str(&golden).expect("JSON"), "");
+        let sentence = told[""]["findings"][0]["sentence"].as_str().expect("a finding");
+        assert!(sentence.starts_with(&format!("search: {}", made.leak)), "{sentence}");
+    }
+
+    /// Files of the last version have fewer columns.
+    #[test]
+    #[ignore = "needs DuckDB: cargo xtask consumers"]
+    fn stores_of_the_last_version_are_read_and_wrong_ones_refused() {
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/tests/fixtures/version_1");
+        let old = old.to_str().expect("a text");
+        let engine = format!("duckdb:{}", python().display());
+        let told = said(&bactrian(&["fleet", old, "--engine", &engine]));
+        assert!(told.starts_with("1 service, 1 host, 1 build; "), "{told}");
+        for (engine, expected) in [
+            ("duckdb:/nowhere/python3", "the driver of DuckDB is written in Python"),
+            ("duckdb:/usr/bin/python3", "pip install duckdb"),
+        ] {
+            let refused = bactrian(&["fleet", old, "--engine", engine]);
+            assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+            assert!(String::from_utf8_lossy(&refused.stderr).contains(expected), "{refused:?}");
+        }
+        assert_eq!(bactrian(&["fleet", old, "--engine", "oracle"]).status.code(), Some(2));
     }
 }
 

@@ -97,6 +97,7 @@ pub fn answer(file: &File, fleet: &Fleet, query: &Query) -> Result<Answer, Quest
             name => return Err(QuestionError::Wrong(format!("{name}: no such parameter"))),
         }
     }
+    let command = file.options.iter().fold(command, |command, word| command.word(word));
     let result = fleet.answer(options, again).map_err(QuestionError::Wrong)?;
     Ok(Answer { command: Some(command.to_string()), ..Answer::of_page(result)? })
 }

@@ -26,7 +26,7 @@ use crate::engine::{self, Engine, FleetEngine, Row, TableFolders};
 use crate::failure::{Failure, Status};
 use crate::open::progress_bar;
 use crate::output::{Console, print_envelope, show_number};
-use crate::spark::Spark;
+use crate::python_engine::{OtherEngine, PythonEngine};
 use findings::findings;
 pub use for_page::{engine_for_page, is_store};
 
@@ -69,10 +69,11 @@ pub struct Args {
     /// By minutes as they were shipped, or by hours or days as `roll-up` sums them up
     #[arg(long, value_name = "STEP", value_enum, default_value = "minute")]
     by: Level,
-    /// Have another engine answer: spark://HOST:7077, or spark:MASTER for any other master of Spark [default: bactrian-query]
+    /// Have another engine answer: duckdb, spark://HOST:7077, or spark:MASTER for any other master of Spark [default: bactrian-query]
     ///
-    /// Spark is driven by Python: PYSPARK_PYTHON names one that has pyspark (otherwise python3), or SPARK_HOME an installation.
-    #[arg(long, value_name = "ENGINE", value_parser = other_engine)]
+    /// Both are driven by Python. DuckDB is a package of python3, or of any other Python by duckdb:PYTHON. For Spark, PYSPARK_PYTHON
+    /// names one that has pyspark (otherwise python3), or SPARK_HOME an installation.
+    #[arg(long, value_name = "ENGINE", value_parser = OtherEngine::parse)]
     engine: Option<OtherEngine>,
     /// Print JSON
     #[arg(long)]
@@ -80,27 +81,6 @@ pub struct Args {
     /// Print the progress on standard error, for the page
     #[arg(long, hide = true)]
     progress: bool,
-}
-
-/// The user's own engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum OtherEngine {
-    /// Spark, with this master.
-    Spark(String),
-}
-
-fn other_engine(text: &str) -> Result<OtherEngine, String> {
-    match text.split_once(':') {
-        Some(("spark", rest)) if rest.starts_with("//") => {
-            Ok(OtherEngine::Spark(text.to_owned()))
-        }
-        Some(("spark", master)) if !master.is_empty() => Ok(OtherEngine::Spark(master.to_owned())),
-        Some(("clickhouse", _)) => Err(
-            "ClickHouse is not supported: it reads the files by itself (docs/fleet.md), and these questions were never run there"
-                .to_owned(),
-        ),
-        _ => Err("an engine is spark://HOST:7077, or spark:MASTER".to_owned()),
-    }
 }
 
 /// Maintenance of a store.
@@ -187,8 +167,16 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let is_folder = args.store.as_ref().is_some_and(|store| !store.contains("://"));
     match args.engine {
         Some(_) if is_folder => answer(args, None, console),
+        None if args.work.is_none() && is_folder && engine::find().is_none() => Err(missing()),
         _ => engine::become_engine(),
     }
+}
+
+/// The error that there is no engine.
+fn missing() -> Failure {
+    let what = "the engine, bactrian-query, is neither beside bactrian nor in PATH: `make query` builds it. \
+                With `pip install duckdb`, --engine duckdb answers as well";
+    Failure::NotSupported(what.to_owned())
 }
 
 /// Answers with an engine.
@@ -292,9 +280,7 @@ impl Fleet {
             TableFolders { table: &FLEET_STACKS, folders: stacks },
         ];
         let mut engine: Box<dyn FleetEngine> = match (&args.engine, engine) {
-            (Some(OtherEngine::Spark(master)), _) => {
-                Box::new(Spark::open(master, address, &tables)?)
-            }
+            (Some(other), _) => Box::new(PythonEngine::open(other, address, &tables)?),
             (None, Some(engine)) => engine.fleet(address, &tables)?,
             (None, None) => return Err(Failure::Usage("this needs an engine".to_owned())),
         };

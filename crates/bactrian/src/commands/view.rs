@@ -16,6 +16,7 @@ use super::query;
 use crate::demo::Demo;
 use crate::failure::{Failure, Status};
 use crate::output::{Console, FAINT};
+use crate::python_engine::OtherEngine;
 use crate::shown::{Running, Shown, ShownArgs};
 
 /// Explore traces, snapshots, live programs and fleets in a browser.
@@ -48,6 +49,9 @@ pub struct Args {
     /// Start the browser
     #[arg(long)]
     open: bool,
+    /// For stores of profiles: have another engine answer, as in `bactrian fleet` [default: bactrian-query]
+    #[arg(long, value_name = "ENGINE", value_parser = OtherEngine::parse)]
+    engine: Option<OtherEngine>,
     /// Do not let the page take snapshots
     #[arg(long)]
     read_only: bool,
@@ -70,7 +74,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let demo = args.demo.then(Demo::new).transpose();
     let demo = demo.context("cannot write the example files")?;
     let carried = demo.as_ref().map(|demo| ShownArgs::of_passing(demo.files()));
-    let running = Running { command: &args.command, may_take_snapshots: !args.read_only };
+    let running = Running {
+        command: &args.command,
+        may_take_snapshots: !args.read_only,
+        fleet_engine: args.engine.as_ref(),
+    };
     let Shown { evidence, started } =
         carried.as_ref().unwrap_or(&args.shown).open_all(&running, console)?;
     let served = serve(args, evidence, &interrupted, console);
@@ -81,8 +89,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
 /// Shows files in a browser, like `view --open`.
 pub fn open(files: Vec<PathBuf>, console: &mut Console) -> Result<(), Failure> {
     let shown = ShownArgs::of(files);
-    let (read_only, demo, command) = (false, false, Vec::new());
-    run(&Args { shown, port: 0, open: true, read_only, demo, command }, console).map(drop)
+    let (read_only, demo, command, engine) = (false, false, Vec::new(), None);
+    run(&Args { shown, port: 0, open: true, engine, read_only, demo, command }, console).map(drop)
 }
 
 fn serve(

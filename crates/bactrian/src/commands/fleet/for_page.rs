@@ -1,5 +1,6 @@
 //! Stores of profiles in the page, which asks the engine as `bactrian fleet` does.
 
+use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +9,10 @@ use bactrian_tables::schema::SUMMARIES;
 use bactrian_web::FleetEngine;
 use serde_json::Value;
 
-use super::Level;
+use super::{Level, missing};
 use crate::engine;
 use crate::engine::process::{self, Limits};
+use crate::python_engine::OtherEngine;
 
 /// Limits of an answer. Object stores are slow, and users see the progress and may cancel.
 const LIMITS: Limits = Limits { bytes: 64 << 20, time: Duration::from_secs(3600) };
@@ -23,12 +25,17 @@ pub fn is_store(path: &Path) -> bool {
         || tables.any(|table| path.join(table).is_dir())
 }
 
-/// Answers the page's questions about a store. The engine is searched for each time, since it may be built meanwhile.
-pub fn engine_for_page(store: &Path) -> FleetEngine {
+/// Answers the page's questions about a store, by our engine or by another (`--engine`). Ours is searched for each time, since it
+/// may be built meanwhile.
+pub fn engine_for_page(store: &Path, other: Option<&OtherEngine>) -> FleetEngine {
     let store = store.as_os_str().to_owned();
+    let other = other.map(|other| format!("--engine={other}"));
     Box::new(move |options| {
-        let engine = engine::find().ok_or_else(|| engine::missing().to_string())?;
-        let words = ["fleet", "--json", "--progress"].into_iter();
+        let engine = match other {
+            Some(_) => env::current_exe().map_err(|error| error.to_string())?,
+            None => engine::find().ok_or_else(|| missing().to_string())?,
+        };
+        let words = ["fleet", "--json", "--progress"].into_iter().chain(other.as_deref());
         let words = words.chain(options.iter().map(String::as_str)).chain(["--"]);
         let words = words.map(OsStr::new).chain([store.as_os_str()]);
         let told = process::ask(&engine, words, LIMITS)?;

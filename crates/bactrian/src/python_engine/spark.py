@@ -26,12 +26,13 @@ def plain(value):
 
 def done(task):
     if "table" in task:
+        schema = ", ".join(f"`{name}` {kind}" for name, kind in task["columns"])
         if task["paths"]:
             # Folders are by date and hour; those are no columns. Columns that a file does not have are null.
-            read = spark.read.schema(task["schema"]).option("recursiveFileLookup", "true")
+            read = spark.read.schema(schema).option("recursiveFileLookup", "true")
             table = read.parquet(*task["paths"])
         else:
-            table = spark.createDataFrame([], task["schema"])
+            table = spark.createDataFrame([], schema)
         table.createOrReplaceTempView(task["table"])
         return {}
     answer = spark.sql(task["sql"])

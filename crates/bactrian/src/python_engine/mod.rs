@@ -1,0 +1,256 @@
+//! The questions about a fleet, answered by the user's own engine: Spark or DuckDB. A Python program of ours drives it and is given
+//! one task after another.
+
+use std::collections::VecDeque;
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use bactrian_tables::schema::ColumnKind;
+use serde_json::{Map, Value, json};
+
+use crate::engine::{FleetEngine, Row, TableFolders};
+use crate::failure::Failure;
+
+/// The last lines of an engine's log that are shown if it fails.
+const LINES: usize = 15;
+
+/// The user's own engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OtherEngine {
+    /// Spark with this master: `spark://HOST:7077`, `local[4]`, `yarn`.
+    Spark(String),
+    /// DuckDB, as a package of this Python.
+    DuckDb(String),
+}
+
+impl OtherEngine {
+    /// Parses an option's value.
+    ///
+    /// # Errors
+    /// If there is no such engine.
+    pub fn parse(text: &str) -> Result<OtherEngine, String> {
+        match text.split_once(':') {
+            Some(("spark", rest)) if rest.starts_with("//") => {
+                Ok(OtherEngine::Spark(text.to_owned()))
+            }
+            Some(("spark", master)) if !master.is_empty() => {
+                Ok(OtherEngine::Spark(master.to_owned()))
+            }
+            None if text == "duckdb" => Ok(OtherEngine::DuckDb("python3".to_owned())),
+            Some(("duckdb", python)) if !python.is_empty() => {
+                Ok(OtherEngine::DuckDb(python.to_owned()))
+            }
+            Some(("clickhouse", _)) => Err(
+                "ClickHouse is not supported: it reads the files by itself (docs/fleet.md), and these questions were never run there"
+                    .to_owned(),
+            ),
+            _ => Err("an engine is duckdb, spark://HOST:7077, or spark:MASTER".to_owned()),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            OtherEngine::Spark(_) => "Spark",
+            OtherEngine::DuckDb(_) => "DuckDB",
+        }
+    }
+
+    /// The command of the driver.
+    fn driver(&self) -> Command {
+        match self {
+            OtherEngine::Spark(master) => {
+                let python = env::var_os("PYSPARK_PYTHON").unwrap_or_else(|| "python3".into());
+                let mut command = Command::new(python);
+                if let Some(path) = spark_path() {
+                    command.env("PYTHONPATH", path);
+                }
+                command.args(["-c", include_str!("spark.py"), master]);
+                command
+            }
+            OtherEngine::DuckDb(python) => {
+                let mut command = Command::new(python);
+                command.args(["-c", include_str!("duckdb.py")]);
+                command
+            }
+        }
+    }
+
+    /// The Python package that the driver needs, and how to provide it.
+    fn package(&self) -> (&'static str, &'static str) {
+        match self {
+            OtherEngine::Spark(_) => (
+                "pyspark",
+                "PYSPARK_PYTHON names one that has, or SPARK_HOME an installation of Spark",
+            ),
+            OtherEngine::DuckDb(_) => (
+                "duckdb",
+                "`pip install duckdb` installs it, and duckdb:PYTHON names another Python",
+            ),
+        }
+    }
+}
+
+/// As in the option.
+impl fmt::Display for OtherEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OtherEngine::Spark(master) if master.starts_with("spark://") => f.write_str(master),
+            OtherEngine::Spark(master) => write!(f, "spark:{master}"),
+            OtherEngine::DuckDb(python) => write!(f, "duckdb:{python}"),
+        }
+    }
+}
+
+/// A session of an engine.
+pub struct PythonEngine {
+    engine: OtherEngine,
+    driver: Child,
+    tasks: Option<ChildStdin>,
+    outcomes: BufReader<ChildStdout>,
+    complaints: Option<JoinHandle<Vec<String>>>,
+}
+
+impl PythonEngine {
+    /// Starts a session with the tables of a store.
+    ///
+    /// # Errors
+    /// If the engine cannot be started, or cannot read the store.
+    pub fn open(
+        engine: &OtherEngine,
+        store: &str,
+        tables: &[TableFolders],
+    ) -> Result<PythonEngine, Failure> {
+        let mut command = engine.driver();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let python = command.get_program().to_string_lossy().into_owned();
+        let mut driver = command.spawn().map_err(|error| {
+            let name = engine.name();
+            Failure::NotSupported(format!(
+                "{python}: {error}: the driver of {name} is written in Python"
+            ))
+        })?;
+        let (tasks, outcomes, errors) =
+            (driver.stdin.take(), driver.stdout.take(), driver.stderr.take());
+        let Some(outcomes) = outcomes.map(BufReader::new) else {
+            return Err(Failure::Input(anyhow::anyhow!("no pipe to {python}")));
+        };
+        let complaints = thread::spawn(move || {
+            let mut last = VecDeque::new();
+            for line in errors.into_iter().flat_map(|errors| BufReader::new(errors).lines()) {
+                let Ok(line) = line else { break };
+                if last.len() == LINES {
+                    last.pop_front();
+                }
+                last.push_back(line);
+            }
+            last.into()
+        });
+        let (engine, complaints) = (engine.clone(), Some(complaints));
+        let mut session = PythonEngine { engine, driver, tasks, outcomes, complaints };
+        for TableFolders { table, folders } in tables {
+            let paths = folders.iter().map(|folder| path(store, folder));
+            let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
+            // All may be null, because files of earlier versions do not have all.
+            let columns = table.columns.iter().map(|column| match column.kind {
+                ColumnKind::Text => [column.name, "STRING"],
+                kind => [column.name, kind.sql()],
+            });
+            let columns: Vec<_> = columns.collect();
+            session.task(&json!({ "table": table.name, "columns": columns, "paths": paths }))?;
+        }
+        Ok(session)
+    }
+
+    fn task(&mut self, task: &Value) -> Result<Map<String, Value>, Failure> {
+        let mut line = String::new();
+        let written = self.tasks.as_mut().map(|tasks| writeln!(tasks, "{task}"));
+        let is_written = matches!(written, Some(Ok(())));
+        let is_answered =
+            is_written && self.outcomes.read_line(&mut line).is_ok_and(|read| read > 0);
+        if !is_answered {
+            return Err(self.ended());
+        }
+        match serde_json::from_str(&line) {
+            Ok(Value::Object(outcome)) => match outcome.get("error").and_then(Value::as_str) {
+                Some(error) => {
+                    Err(Failure::Input(anyhow::anyhow!("{}: {error}", self.engine.name())))
+                }
+                None => Ok(outcome),
+            },
+            _ => {
+                let name = self.engine.name();
+                Err(Failure::Input(anyhow::anyhow!("unexpected answer of {name}: {line}")))
+            }
+        }
+    }
+
+    /// Why the driver has ended.
+    fn ended(&mut self) -> Failure {
+        self.tasks = None;
+        let said = self.complaints.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        let said = said.join("\n");
+        let (package, remedy) = self.engine.package();
+        if said.contains(&format!("No module named '{package}'")) {
+            return Failure::NotSupported(format!("this Python has no {package}: {remedy}"));
+        }
+        Failure::Input(anyhow::anyhow!("{} has ended:\n{said}", self.engine.name()))
+    }
+}
+
+impl Drop for PythonEngine {
+    fn drop(&mut self) {
+        // It ends when there are no more tasks.
+        self.tasks = None;
+        // If this fails, nothing is left to do.
+        let _ = self.driver.wait();
+    }
+}
+
+impl FleetEngine for PythonEngine {
+    fn keep(&mut self, name: &str, sql: &str) -> Result<(), Failure> {
+        self.task(&json!({ "keep": name, "sql": sql })).map(drop)
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, Failure> {
+        let mut outcome = self.task(&json!({ "sql": sql }))?;
+        let list = |value: Option<Value>| match value {
+            Some(Value::Array(list)) => list,
+            _ => Vec::new(),
+        };
+        let columns = list(outcome.remove("columns"));
+        let columns: Vec<&str> = columns.iter().filter_map(Value::as_str).collect();
+        let row = |values: Value| {
+            let pairs = columns.iter().zip(list(Some(values)));
+            pairs.map(|(column, value)| ((*column).to_owned(), value)).collect()
+        };
+        Ok(list(outcome.remove("rows")).into_iter().map(row).collect())
+    }
+}
+
+/// The path of a folder of a store.
+fn path(store: &str, folder: &str) -> Result<String, Failure> {
+    if store.contains("://") {
+        return Ok(format!("{}/{folder}", store.trim_end_matches('/')));
+    }
+    let path = std::path::absolute(Path::new(store)).map_err(anyhow::Error::from)?.join(folder);
+    match path.to_str() {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(Failure::Usage(format!("{store}: the path has to be UTF-8"))),
+    }
+}
+
+/// The path on which Python finds the Spark that is installed in SPARK_HOME.
+fn spark_path() -> Option<OsString> {
+    let python = PathBuf::from(env::var_os("SPARK_HOME")?).join("python");
+    let libraries = python.join("lib").read_dir().into_iter().flatten().flatten();
+    let archives = libraries.map(|file| file.path());
+    let archives = archives.filter(|path| path.extension().is_some_and(|end| end == "zip"));
+    let known = env::var_os("PYTHONPATH").unwrap_or_default();
+    let known: Vec<PathBuf> = env::split_paths(&known).collect();
+    env::join_paths(std::iter::once(python.clone()).chain(archives).chain(known)).ok()
+}
