@@ -1,11 +1,17 @@
 """Answers `bactrian fleet --engine spark://..` with the user's own Spark. Each line of standard input is a task in JSON, each line of
 standard output its outcome: a table of Parquet files, an answer that is kept as a table, or the rows of an answer."""
 
+import ctypes
 import json
 import math
+import signal
 import sys
 
 from pyspark.sql import SparkSession
+
+# If bactrian is killed in the middle of an answer, nobody waits for it.
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 spark = (
     SparkSession.builder.master(sys.argv[1])
