@@ -7,11 +7,11 @@ import math
 import signal
 import sys
 
-import duckdb
-
 # If bactrian is killed in the middle of an answer, nobody waits for it.
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+import duckdb
 
 database = duckdb.connect()
 

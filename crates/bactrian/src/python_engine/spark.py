@@ -7,11 +7,11 @@ import math
 import signal
 import sys
 
-from pyspark.sql import SparkSession
-
 # If bactrian is killed in the middle of an answer, nobody waits for it.
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+from pyspark.sql import SparkSession
 
 spark = (
     SparkSession.builder.master(sys.argv[1])
