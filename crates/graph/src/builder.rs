@@ -1,7 +1,7 @@
 //! Builds a graph node by node.
 
 use crate::graph::check_sizes;
-use crate::{Error, Graph, MAX_EDGES, Node, Result};
+use crate::{Graph, GraphError, MAX_EDGES, Node, Result};
 
 /// Builds a graph: for each node in order, add its targets and then call [`Builder::end_node`].
 #[derive(Debug)]
@@ -54,10 +54,10 @@ impl Builder {
         check_sizes(nodes, self.edges)?;
         if let Some((target, index)) = self.greatest.filter(|&(target, _)| target as usize >= nodes)
         {
-            return Err(Error::Target { index, target, nodes });
+            return Err(GraphError::Target { index, target, nodes });
         }
         if self.offsets[nodes] as usize != self.targets.len() {
-            return Err(Error::Offsets { index: nodes, reason: "the last node is not ended" });
+            return Err(GraphError::Offsets { index: nodes, reason: "the last node is not ended" });
         }
         Graph::new(self.offsets.into(), self.targets.into())
     }
@@ -88,12 +88,12 @@ mod tests {
         builder.target(0);
         builder.target(1);
         builder.end_node();
-        let unknown = Error::Target { index: 1, target: 1, nodes: 1 };
+        let unknown = GraphError::Target { index: 1, target: 1, nodes: 1 };
         assert_eq!(builder.finish().err(), Some(unknown));
         let mut builder = Builder::with_capacity(0, 0);
         builder.end_node();
         builder.target(0);
-        let open = Error::Offsets { index: 1, reason: "the last node is not ended" };
+        let open = GraphError::Offsets { index: 1, reason: "the last node is not ended" };
         assert_eq!(builder.finish().err(), Some(open));
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::{Mmap, MmapOptions};
 
-use crate::{Error, Result};
+use crate::{GraphError, Result};
 
 /// An array of numbers that derefs to a slice: either owned or part of a mapped file.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl MappedFile {
     /// # Errors
     /// The range exceeds the file, is not aligned for `T`, or does not hold a whole number of them.
     pub fn column<T: Pod>(&self, bytes: Range<usize>) -> Result<Column<T>> {
-        let wrong = |reason| Error::Column { offset: bytes.start, reason };
+        let wrong = |reason| GraphError::Column { offset: bytes.start, reason };
         let part = self.0.get(bytes.clone()).ok_or(wrong("goes beyond its end"))?;
         bytemuck::try_cast_slice::<u8, T>(part)
             .map_err(|_| wrong("is not aligned, or not a whole number of numbers"))?;

@@ -6,7 +6,7 @@ use crate::Node;
 
 /// Why numbers do not form a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum GraphError {
     /// More than [`crate::MAX_NODES`] nodes: nodes have 32-bit numbers, one of which means "none".
     TooManyNodes(usize),
     /// More than [`crate::MAX_EDGES`] edges: indices into the list of targets have 32 bits.
@@ -37,28 +37,28 @@ pub enum Error {
 }
 
 /// The result of making a graph.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, GraphError>;
 
-impl fmt::Display for Error {
+impl fmt::Display for GraphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::TooManyNodes(nodes) => {
+            GraphError::TooManyNodes(nodes) => {
                 write!(f, "a graph has at most {} nodes; this has {nodes}", crate::MAX_NODES)
             }
-            Error::TooManyEdges(edges) => {
+            GraphError::TooManyEdges(edges) => {
                 write!(f, "a graph has at most {} edges; this has {edges}", crate::MAX_EDGES)
             }
-            Error::Offsets { index, reason } => {
+            GraphError::Offsets { index, reason } => {
                 write!(f, "where the targets of node {index} begin: {reason}")
             }
-            Error::Target { index, target, nodes } => {
+            GraphError::Target { index, target, nodes } => {
                 write!(f, "edge {index} goes to node {target}, but there are {nodes} nodes")
             }
-            Error::Column { offset, reason } => {
+            GraphError::Column { offset, reason } => {
                 write!(f, "the column at byte {offset} of the file {reason}")
             }
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for GraphError {}

@@ -2,7 +2,7 @@
 
 use crate::buckets::sum_up;
 use crate::memory::{prefetch, zeroes};
-use crate::{Column, Error, MAX_EDGES, MAX_NODES, Node, Result};
+use crate::{Column, GraphError, MAX_EDGES, MAX_NODES, Node, Result};
 
 /// How many edges in advance the offset of a target is prefetched (`FAR`), and then the entry there (`NEAR`).
 const FAR: usize = 32;
@@ -26,7 +26,7 @@ impl Graph {
     /// Too many nodes or edges, offsets that do not ascend from 0 to the number of targets, or targets that are
     /// not nodes.
     pub fn new(offsets: Column<u32>, targets: Column<Node>) -> Result<Graph> {
-        let wrong = |index, reason| Error::Offsets { index, reason };
+        let wrong = |index, reason| GraphError::Offsets { index, reason };
         let nodes = offsets.len().checked_sub(1).ok_or(wrong(0, "it is not said"))?;
         check_sizes(nodes, targets.len())?;
         if offsets[0] != 0 {
@@ -39,7 +39,7 @@ impl Graph {
             return Err(wrong(nodes, "not at the end of the list"));
         }
         if let Some(index) = targets.iter().position(|&target| target as usize >= nodes) {
-            return Err(Error::Target { index, target: targets[index], nodes });
+            return Err(GraphError::Target { index, target: targets[index], nodes });
         }
         Ok(Graph { offsets, targets })
     }
@@ -133,10 +133,10 @@ impl<'a> View<'a> {
 
 pub(crate) fn check_sizes(nodes: usize, edges: usize) -> Result<()> {
     if nodes > MAX_NODES {
-        return Err(Error::TooManyNodes(nodes));
+        return Err(GraphError::TooManyNodes(nodes));
     }
     if edges > MAX_EDGES {
-        return Err(Error::TooManyEdges(edges));
+        return Err(GraphError::TooManyEdges(edges));
     }
     Ok(())
 }

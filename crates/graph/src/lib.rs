@@ -36,7 +36,7 @@
 //! let together = components(&graph, 0);
 //! assert_eq!(fair_shares(&graph, &together, 0, &weights), [32.0, 16.0, 16.0, 30.0, 20.0]);
 //! assert_eq!(shortest(&graph, 0), [NONE, 0, 0, 1, 3]);
-//! # Ok::<(), bactrian_graph::Error>(())
+//! # Ok::<(), bactrian_graph::GraphError>(())
 //! ```
 
 mod bits;
@@ -62,7 +62,7 @@ pub use column::{Column, MappedFile};
 pub use components::{Components, components};
 pub use dominators::{Dominators, dominators};
 pub use duplicates::duplicates;
-pub use error::{Error, Result};
+pub use error::{GraphError, Result};
 pub use graph::Graph;
 pub use neighbourhood::{Neighbour, Neighbourhood, Within, neighbourhood};
 pub use reach::reach;

@@ -31,7 +31,9 @@ impl fmt::Display for Error {
         match self {
             Error::Io(error) => write!(f, "{error}"),
             Error::NotARecording => f.write_str("not a recording"),
-            Error::Malformed(malformed) => write!(f, "the recording is damaged: {malformed}"),
+            Error::Malformed(malformed) => {
+                write!(f, "the recording is damaged: {malformed}")
+            }
         }
     }
 }

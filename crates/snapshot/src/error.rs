@@ -44,7 +44,9 @@ impl fmt::Display for Error {
                 crate::VERSION
             ),
             Error::Damaged { offset, reason } => write!(f, "{reason} (at byte {offset})"),
-            Error::Misuse(what) => write!(f, "a snapshot cannot be written like this: {what}"),
+            Error::Misuse(what) => {
+                write!(f, "a snapshot cannot be written like this: {what}")
+            }
         }
     }
 }

@@ -144,7 +144,9 @@ fn native(target: &Target, stacks: &Stacks<'_>, address: u64) -> Function {
     let symbol =
         symbols.and_then(|symbols| symbols.function_at(address).map(|found| (symbols, found)));
     let mut function = of_symbol(symbol.map(|(symbols, found)| symbols.name(found)), address);
-    let Some((_, found)) = symbol.filter(|_| function.kind == Kind::OCaml) else { return function };
+    let Some((_, found)) = symbol.filter(|_| function.kind == Kind::OCaml) else {
+        return function;
+    };
     let end = found.address.saturating_add(found.size.max(1));
     let frames = stacks.return_addresses(found.address..end).take(CALLS);
     // The outermost location of an inlined chain is the function itself.

@@ -10,7 +10,9 @@ pub(crate) fn collection(table: &Table, head: Head) -> Option<Collection> {
     let Head::Declared(id) = head else { return None };
     let declaration = table.declarations.get(id.index())?;
     match declaration.kind {
-        Kind::Builtin(Builtin::Array | Builtin::Floatarray) => return Some(Collection::Array),
+        Kind::Builtin(Builtin::Array | Builtin::Floatarray) => {
+            return Some(Collection::Array);
+        }
         Kind::Builtin(Builtin::Lazy) => return Some(Collection::Lazy),
         _ => {}
     }

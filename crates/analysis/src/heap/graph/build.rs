@@ -40,7 +40,7 @@ pub(super) fn build(
     let blocks = snapshot.blocks() as usize;
     let most_holders = 3 * tables.roots.len() + 2 * tables.finalisers.len() + 16;
     if blocks + most_holders > MAX_NODES {
-        return Err(bactrian_graph::Error::TooManyNodes(blocks + most_holders).into());
+        return Err(bactrian_graph::GraphError::TooManyNodes(blocks + most_holders).into());
     }
     let classifier = Classifier::new(tables, snapshot.columns());
     let reading = Reading {
@@ -289,7 +289,7 @@ impl Nodes {
         typing: Option<&Typing>,
     ) -> std::result::Result<Built, HeapError> {
         if self.edges > bactrian_graph::MAX_EDGES {
-            return Err(bactrian_graph::Error::TooManyEdges(self.edges).into());
+            return Err(bactrian_graph::GraphError::TooManyEdges(self.edges).into());
         }
         let blocks = self.weights.len();
         self.add_stacks(tables);

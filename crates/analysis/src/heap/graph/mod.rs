@@ -55,7 +55,7 @@ pub enum HeapError {
     /// The snapshot cannot be read.
     Snapshot(bactrian_snapshot::Error),
     /// There are more blocks or pointers than can be numbered.
-    Graph(bactrian_graph::Error),
+    Graph(bactrian_graph::GraphError),
 }
 
 impl fmt::Display for HeapError {
@@ -75,8 +75,8 @@ impl From<bactrian_snapshot::Error> for HeapError {
     }
 }
 
-impl From<bactrian_graph::Error> for HeapError {
-    fn from(error: bactrian_graph::Error) -> HeapError {
+impl From<bactrian_graph::GraphError> for HeapError {
+    fn from(error: bactrian_graph::GraphError) -> HeapError {
         HeapError::Graph(error)
     }
 }
