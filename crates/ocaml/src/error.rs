@@ -5,7 +5,7 @@ use core::fmt;
 
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum OcamlError {
     /// It does not begin like anything executable, and there is no OCaml bytecode at its end.
     NotExecutable,
     /// It begins like an executable and then makes no sense.
@@ -26,21 +26,21 @@ pub enum Error {
     NoBytecode(String),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for OcamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotExecutable => {
+            OcamlError::NotExecutable => {
                 f.write_str("not a program: neither an ELF file, nor a script that begins with #!, nor OCaml bytecode")
             }
-            Error::Damaged { offset, reason } => {
+            OcamlError::Damaged { offset, reason } => {
                 write!(f, "a damaged executable: {reason} (at byte {offset})")
             }
-            Error::Marshalled { offset, reason } => {
+            OcamlError::Marshalled { offset, reason } => {
                 write!(f, "marshalled data that cannot be read: {reason} (at byte {offset})")
             }
-            Error::NoBytecode(reason) => write!(f, "no bytecode that can be read: {reason}"),
+            OcamlError::NoBytecode(reason) => write!(f, "no bytecode that can be read: {reason}"),
         }
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for OcamlError {}

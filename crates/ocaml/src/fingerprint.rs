@@ -20,12 +20,12 @@ pub struct Fingerprint {
     /// The version.
     pub version: Version,
     /// The kind of code that it runs.
-    pub code: Code,
+    pub code: RuntimeCode,
 }
 
 /// The kind of code that a runtime runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum RuntimeCode {
     /// Machine code.
     Native,
     /// Bytecode.
@@ -59,8 +59,8 @@ const LINE_5: &[Markers] = &[
 /// None if it is not an OCaml runtime, or one of an unknown version.
 pub fn fingerprint(has: impl Fn(&str) -> bool) -> Option<Fingerprint> {
     let code = match (has("caml_prim_table"), has("caml_start_program")) {
-        (true, false) => Code::Bytecode,
-        (false, true) => Code::Native,
+        (true, false) => RuntimeCode::Bytecode,
+        (false, true) => RuntimeCode::Native,
         _ => return None,
     };
     let is_five = LINE_5.first()?.1.iter().any(|name| has(name));
@@ -104,9 +104,9 @@ mod tests {
         for line in [LINE_4, LINE_5] {
             for (before, (version, _)) in line.iter().enumerate() {
                 let names = names(line, before + 1);
-                let native = Fingerprint { version: *version, code: Code::Native };
+                let native = Fingerprint { version: *version, code: RuntimeCode::Native };
                 assert_eq!(tell(&names, "caml_start_program"), Some(native));
-                let bytecode = Fingerprint { version: *version, code: Code::Bytecode };
+                let bytecode = Fingerprint { version: *version, code: RuntimeCode::Bytecode };
                 assert_eq!(tell(&names, "caml_prim_table"), Some(bytecode));
                 assert_eq!(tell(&names, "main"), None);
             }

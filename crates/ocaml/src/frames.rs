@@ -141,7 +141,7 @@ fn word32(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// A source location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Location {
+pub struct FrameLocation {
     /// The file, as it was passed to the compiler.
     pub file: String,
     /// The function, with its modules.
@@ -160,7 +160,7 @@ pub fn locations(
     address: u64,
     layout: LocationLayout,
     memory: &mut dyn FnMut(u64, &mut [u8]) -> bool,
-) -> Vec<Location> {
+) -> Vec<FrameLocation> {
     let mut found = Vec::new();
     let mut at = address;
     for _ in 0..MOST_INLINED {
@@ -183,7 +183,7 @@ fn location(
     second: u32,
     layout: LocationLayout,
     memory: &mut dyn FnMut(u64, &mut [u8]) -> bool,
-) -> Option<Location> {
+) -> Option<FrameLocation> {
     let names = at.checked_add(u64::from(first & 0x3ff_fffc))?;
     let mut record = [0; 12];
     let is_apart = layout == LocationLayout::TwoLines && second >> 31 != 0;
@@ -207,7 +207,7 @@ fn location(
             (second >> 19, ((second >> 10) & 0x3f, last + lines_between))
         }
     };
-    Some(Location {
+    Some(FrameLocation {
         file: text(names.checked_add_signed(file_offset)?, memory)?,
         function: text(names.checked_add(names_at as u64)?, memory)?,
         line,
@@ -297,7 +297,7 @@ mod tests {
         assert!(found.live.is_empty());
     }
 
-    fn tell(memory: &[u8], layout: LocationLayout) -> Vec<Location> {
+    fn tell(memory: &[u8], layout: LocationLayout) -> Vec<FrameLocation> {
         locations(ADDRESS, layout, &mut |address, buffer| {
             let at = (address - ADDRESS) as usize;
             // Beyond the end there is more memory, of zeros.
@@ -321,7 +321,7 @@ mod tests {
         memory.extend(8_i32.to_le_bytes());
         memory.extend(b"A.f\0a.ml\0");
         let told = tell(&memory, LocationLayout::OneLine);
-        let expected = |line, characters| Location {
+        let expected = |line, characters| FrameLocation {
             file: "a.ml".into(),
             function: "A.f".into(),
             line,

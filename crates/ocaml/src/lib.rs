@@ -12,7 +12,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "std")]
-//! # fn main() -> Result<(), bactrian_ocaml::Error> {
+//! # fn main() -> Result<(), bactrian_ocaml::OcamlError> {
 //! use bactrian_ocaml::executable::{Executable, Kind};
 //!
 //! let file = b"#!/usr/bin/ocamlrun\n\0\0\0\0Caml1999X030";
@@ -52,10 +52,10 @@ pub mod value;
 mod version;
 
 pub use collector::CollectorLayout;
-pub use error::Error;
+pub use error::OcamlError;
 #[cfg(feature = "std")]
 pub use executable::Executable;
-pub use fingerprint::{Code, Fingerprint, fingerprint};
+pub use fingerprint::{Fingerprint, RuntimeCode, fingerprint};
 pub use runtime::{
     ExecutableName, InterpreterLayout, LocationLayout, Polling, RUNTIMES, Runtime, StackLayout,
     TrapLayout, TrapLink, versions,

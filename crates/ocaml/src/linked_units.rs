@@ -9,7 +9,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::marshal::{Data, Value};
 
 /// The digest of a compiled file, as computed by OCaml's `Digest`.
@@ -31,7 +31,7 @@ pub struct LinkedUnit {
 ///
 /// # Errors
 /// If it is not a marshalled value. Elements that are not units are skipped.
-pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
+pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, OcamlError> {
     let (data, _) = Data::read(bytes, 0)?;
     let units = data.list(data.root()).filter_map(|unit| {
         let name = data.string(data.field(unit, 0)?)?;
@@ -50,7 +50,7 @@ pub fn linked_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
 ///
 /// # Errors
 /// If it is not a marshalled value. Elements that are not units are skipped.
-pub fn plugin_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, Error> {
+pub fn plugin_units(bytes: &[u8]) -> Result<Vec<LinkedUnit>, OcamlError> {
     let (data, _) = Data::read(bytes, 0)?;
     let Some(list) = data.field(data.root(), 1) else { return Ok(Vec::new()) };
     let units = data.list(list).filter_map(|unit| {

@@ -1,6 +1,6 @@
 //! The promises of the bytecode reader, checked on arbitrary bytes.
 
-use bactrian_ocaml::Error;
+use bactrian_ocaml::OcamlError;
 use bactrian_ocaml::bytecode::{Pc, Program};
 
 /// Longer names are cut if they have to be copied.
@@ -10,13 +10,13 @@ const LONGEST_MADE_UP: usize = 1024;
 pub fn check(bytes: &[u8]) {
     let program = match Program::read(bytes) {
         Ok(program) => program,
-        Err(Error::Marshalled { offset, .. } | Error::Damaged { offset, .. }) => {
+        Err(OcamlError::Marshalled { offset, .. } | OcamlError::Damaged { offset, .. }) => {
             // An ELF file may contain arbitrary offsets.
             let is_elf = bytes.starts_with(b"\x7fELF");
             assert!(is_elf || offset <= bytes.len() as u64, "at {offset} of {}", bytes.len());
             return;
         }
-        Err(Error::NotExecutable | Error::NoBytecode(_)) => return,
+        Err(OcamlError::NotExecutable | OcamlError::NoBytecode(_)) => return,
     };
     let mut next = Pc(0);
     for instruction in program.instructions() {

@@ -1,7 +1,7 @@
 //! The promises of the reader of executables, checked on arbitrary bytes.
 
 use bactrian_ocaml::Executable;
-use bactrian_ocaml::executable::{DebugSymbols, Form, Identity, Kind};
+use bactrian_ocaml::executable::{DebugSymbols, ExecutableKind, Form, Identity};
 
 /// A table of return addresses contains at least its length, and its module has a symbol of this size.
 const SHORTEST_MODULE: usize = 24;
@@ -27,7 +27,7 @@ pub fn check(bytes: &[u8]) {
             assert_eq!(ocaml.version(), Some(said.version));
             assert!(said.text.chars().all(|c| c.is_ascii_graphic()), "{:?}", said.text);
         }
-        let is_bytecode = matches!(ocaml.kind, Kind::Bytecode | Kind::Custom);
+        let is_bytecode = matches!(ocaml.kind, ExecutableKind::Bytecode | ExecutableKind::Custom);
         assert_eq!(is_bytecode, ocaml.bytecode.is_some(), "{:?}", ocaml.kind);
     }
     if let Form::Elf(elf) = form {

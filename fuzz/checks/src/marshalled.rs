@@ -1,13 +1,13 @@
 //! The promises of the reader of marshalled data, checked on arbitrary bytes.
 
-use bactrian_ocaml::Error;
+use bactrian_ocaml::OcamlError;
 use bactrian_ocaml::marshal::{Block, Data, Value};
 
 /// Reads `bytes` and checks what must hold for any input.
 pub fn check(bytes: &[u8]) {
     let (data, end) = match Data::read(bytes, 0) {
         Ok(read) => read,
-        Err(Error::Marshalled { offset, .. }) => {
+        Err(OcamlError::Marshalled { offset, .. }) => {
             assert!(offset <= bytes.len() as u64, "at {offset} of {}", bytes.len());
             return;
         }

@@ -8,7 +8,7 @@ use bactrian_agent_os::loaded::{self, Object};
 use bactrian_agent_os::sys;
 use bactrian_ocaml::sys_version::{self, Said};
 use bactrian_ocaml::{
-    Code, InterpreterLayout, LocationLayout, Runtime, StackLayout, Version, value,
+    RuntimeCode, InterpreterLayout, LocationLayout, Runtime, StackLayout, Version, value,
 };
 
 use super::collector::Collector;
@@ -104,15 +104,15 @@ pub enum Frames {
 }
 
 impl Collection {
-    fn of(object: &Object, code: Code, runtime: &Runtime) -> Option<Collection> {
+    fn of(object: &Object, code: RuntimeCode, runtime: &Runtime) -> Option<Collection> {
         let find = |name| object.find(name);
         let function = match find("caml_get_callstack") {
             Some(function) => function,
             None => find("caml_collect_current_callstack")?,
         };
         let frames = match code {
-            Code::Native => Frames::Native(finder(object)?, runtime.stack),
-            Code::Bytecode => {
+            RuntimeCode::Native => Frames::Native(finder(object)?, runtime.stack),
+            RuntimeCode::Bytecode => {
                 Frames::Bytecode(CodeTable::of(object)?, runtime.interpreter_layout()?)
             }
         };
@@ -211,8 +211,8 @@ impl Program {
                     None => find("Caml_state")?,
                 },
                 code: match found.code {
-                    Code::Native => ProgramCode::Native { c_call: find("caml_c_call")? },
-                    Code::Bytecode => ProgramCode::Bytecode(Interpreter::of(object)?),
+                    RuntimeCode::Native => ProgramCode::Native { c_call: find("caml_c_call")? },
+                    RuntimeCode::Bytecode => ProgramCode::Bytecode(Interpreter::of(object)?),
                 },
                 sampler: match runtime.has_sampler {
                     true => Some(Sampler::of(object)?),

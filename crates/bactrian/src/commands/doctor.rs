@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use bactrian_capture::doctor::{
-    Debug, Facts, Image, Kind, OcamlFacts, Process, Purpose, Refusal, Report, Verdict,
+    Debug, ExecutableKind, Facts, Image, OcamlFacts, Process, Purpose, Refusal, Report, Verdict,
     VersionSource, examine, examine_process,
 };
 use bactrian_capture::find_program;
@@ -120,7 +120,8 @@ fn print_program(facts: &Facts, console: &mut Console) -> Result<(), Failure> {
     }
     if let Some(image) = &facts.image {
         line(console, "machine code", &show_image(image))?;
-        let is_native = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind == Kind::Native);
+        let is_native =
+            facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind == ExecutableKind::Native);
         if is_native && !image.is_static {
             line(console, "exports", &show_exports(image))?;
         }
@@ -135,13 +136,13 @@ fn print_program(facts: &Facts, console: &mut Console) -> Result<(), Failure> {
 fn show_ocaml(ocaml: &OcamlFacts) -> String {
     let version = ocaml.version.as_deref().unwrap_or("of unknown version");
     let kind = match ocaml.kind {
-        Kind::Native => "native code",
-        Kind::NativeWithoutRuntime => "native code, its runtime in a shared library",
-        Kind::Bytecode => "bytecode",
-        Kind::Custom => "bytecode with its own runtime (ocamlc -custom)",
-        Kind::Complete => "bytecode with its own runtime (ocamlc -output-complete-exe)",
-        Kind::Runtime => "the runtime for bytecode",
-        Kind::Unknown => "stripped of all symbols",
+        ExecutableKind::Native => "native code",
+        ExecutableKind::NativeWithoutRuntime => "native code, its runtime in a shared library",
+        ExecutableKind::Bytecode => "bytecode",
+        ExecutableKind::Custom => "bytecode with its own runtime (ocamlc -custom)",
+        ExecutableKind::Complete => "bytecode with its own runtime (ocamlc -output-complete-exe)",
+        ExecutableKind::Runtime => "the runtime for bytecode",
+        ExecutableKind::Unknown => "stripped of all symbols",
     };
     let source = match ocaml.version_source {
         None => return format!("{version}, {kind}"),

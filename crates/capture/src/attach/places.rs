@@ -1,6 +1,6 @@
 //! The addresses that are needed to bring a process to a safe point.
 
-use bactrian_ocaml::{Code, Polling, StackLayout};
+use bactrian_ocaml::{Polling, RuntimeCode, StackLayout};
 
 use super::refusal::{Cause, Refusal};
 use super::safe_point::{ENTRIES, Offsets, Places, State};
@@ -25,7 +25,9 @@ impl Places {
             }
         };
         let last_call = match target.runtime.stack {
-            StackLayout::System { bottom, return_address, .. } if target.code == Code::Native => {
+            StackLayout::System { bottom, return_address, .. }
+                if target.code == RuntimeCode::Native =>
+            {
                 Some((bytes(bottom), bytes(return_address)))
             }
             _ => None,

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use bactrian_ocaml::executable::{DebugInfo, DebugSymbols, Form, Kind, Machine, Ocaml, Purpose};
+use bactrian_ocaml::executable::{
+    DebugInfo, DebugSymbols, ExecutableKind, Form, Machine, Ocaml, Purpose,
+};
 use bactrian_ocaml::{Executable, Runtime, Version};
 use bactrian_trace::Input;
 use serde::{Serialize, Serializer};
@@ -63,7 +65,7 @@ pub struct Facts {
 pub struct OcamlFacts {
     /// How it was compiled.
     #[serde(serialize_with = "kind_name")]
-    pub kind: Kind,
+    pub kind: ExecutableKind,
     /// The full version, or as much as is known.
     pub version: Option<String>,
     /// Where the version is known from.
@@ -193,8 +195,10 @@ impl Facts {
             let bytes = contents(&file, &shown)?;
             let mut executable =
                 Executable::read(&bytes).map_err(|error| unreadable(&shown, &error))?;
-            let is_nameless =
-                executable.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind == Kind::Unknown);
+            let is_nameless = executable
+                .ocaml
+                .as_ref()
+                .is_some_and(|ocaml| ocaml.kind == ExecutableKind::Unknown);
             let debug_file = is_nameless.then(|| DebugFile::find(&bytes, &shown, None)).flatten();
             let is_nameless = is_nameless && debug_file.is_none();
             let recovered =
@@ -341,15 +345,15 @@ impl OcamlFacts {
 }
 
 /// The name of a kind in JSON.
-fn kind_name<S: Serializer>(kind: &Kind, out: S) -> Result<S::Ok, S::Error> {
+fn kind_name<S: Serializer>(kind: &ExecutableKind, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_str(match kind {
-        Kind::Native => "native",
-        Kind::NativeWithoutRuntime => "native-shared-runtime",
-        Kind::Bytecode => "bytecode",
-        Kind::Custom => "bytecode-custom",
-        Kind::Complete => "bytecode-complete",
-        Kind::Runtime => "bytecode-runtime",
-        Kind::Unknown => "unknown",
+        ExecutableKind::Native => "native",
+        ExecutableKind::NativeWithoutRuntime => "native-shared-runtime",
+        ExecutableKind::Bytecode => "bytecode",
+        ExecutableKind::Custom => "bytecode-custom",
+        ExecutableKind::Complete => "bytecode-complete",
+        ExecutableKind::Runtime => "bytecode-runtime",
+        ExecutableKind::Unknown => "unknown",
     })
 }
 

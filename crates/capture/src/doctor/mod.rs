@@ -14,7 +14,7 @@ use std::path::Path;
 use facts::Depth;
 use serde::Serialize;
 
-pub use bactrian_ocaml::executable::{Kind, Machine, Purpose};
+pub use bactrian_ocaml::executable::{ExecutableKind, Machine, Purpose};
 pub use facts::{Debug, Facts, Image, OcamlFacts, VersionSource};
 pub use privilege::Privilege;
 pub use process::{Process, Tracing};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use bactrian_ocaml::executable::{Kind, Machine, Purpose, Said};
-use bactrian_ocaml::{Code, Runtime, Version, versions};
+use bactrian_ocaml::executable::{ExecutableKind, Machine, Purpose, Said};
+use bactrian_ocaml::{Runtime, RuntimeCode, Version, versions};
 use serde::Serialize;
 
 use super::facts::{Facts, Image, OcamlFacts};
@@ -179,13 +179,16 @@ pub(super) fn agent(facts: &Facts) -> Result<Version, Refusal> {
         is_open(image, facts)?;
     }
     match ocaml.kind {
-        Kind::Native => {}
+        ExecutableKind::Native => {}
         // The runtime is in another file, or has other symbols than that of native code. If the agent does
         // not find what it needs there, nothing is recorded, and `record` says so.
-        Kind::Bytecode | Kind::Custom | Kind::Complete | Kind::Runtime => {
+        ExecutableKind::Bytecode
+        | ExecutableKind::Custom
+        | ExecutableKind::Complete
+        | ExecutableKind::Runtime => {
             return known_version(ocaml);
         }
-        Kind::NativeWithoutRuntime | Kind::Unknown => is_whole(ocaml, EXPORT)?,
+        ExecutableKind::NativeWithoutRuntime | ExecutableKind::Unknown => is_whole(ocaml, EXPORT)?,
     }
     let version = known_version(ocaml)?;
     if let Some(image) = &facts.image {
@@ -200,12 +203,12 @@ const EXPORT: &str = "Link it as ocamlopt does, with -Wl,-E";
 /// Whether it contains the runtime, with symbols; `named_by` is advice for providing symbols.
 fn is_whole(ocaml: &OcamlFacts, named_by: &str) -> Result<(), Refusal> {
     let (cause, reason, way_out) = match ocaml.kind {
-        Kind::NativeWithoutRuntime => (
+        ExecutableKind::NativeWithoutRuntime => (
             Cause::Version,
             "its OCaml runtime is in a shared library, and its version is unknown",
             "Link it without -runtime-variant _shared",
         ),
-        Kind::Unknown => (
+        ExecutableKind::Unknown => (
             Cause::Closed,
             "it is an OCaml program, but is stripped and exports no symbols of its runtime",
             named_by,
@@ -305,7 +308,7 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
     let way_out =
         || format!("Compile it with OCaml {}", versions(|runtime| runtime.has_sampler, "or"));
     // The version of a bytecode file is determined by its magic number alone.
-    let is_bytecode = ocaml.kind == Kind::Bytecode;
+    let is_bytecode = ocaml.kind == ExecutableKind::Bytecode;
     let is_known = |version| Runtime::of(version).is_some();
     let named = ocaml.version.as_deref().map_or(String::new(), |text| format!(" {text}"));
     match (ocaml.release, ocaml.runtime) {
@@ -415,13 +418,13 @@ pub(super) fn record_running(facts: &Facts, process: &Process) -> Verdict {
 /// started. `knows_libc` says whether symbols of its libc are available, and it is glibc.
 pub(crate) fn cannot_start_late(
     version: Version,
-    code: Code,
+    code: RuntimeCode,
     knows_libc: bool,
 ) -> Option<(String, &'static str)> {
     if Runtime::of(version).is_some_and(|runtime| !runtime.has_sampler) {
         return Some(no_sampler(&version.to_string(), false));
     }
-    if code == Code::Bytecode {
+    if code == RuntimeCode::Bytecode {
         let reason = "it is bytecode, in which the sampler cannot be started while it runs";
         return Some((reason.to_owned(), "Start the program under `bactrian record`"));
     }
@@ -434,8 +437,9 @@ pub(crate) fn cannot_start_late(
 
 /// The same for a program that is known by its file.
 fn cannot_be_started_late(facts: &Facts, version: Version) -> Option<(String, &'static str)> {
-    let is_bytecode = facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != Kind::Native);
-    let code = if is_bytecode { Code::Bytecode } else { Code::Native };
+    let is_bytecode =
+        facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != ExecutableKind::Native);
+    let code = if is_bytecode { RuntimeCode::Bytecode } else { RuntimeCode::Native };
     let knows_libc =
         |image: &Image| is_for_glibc(image).is_ok() && !(image.is_static && image.is_stripped);
     let knows_libc = facts.image.as_ref().is_none_or(knows_libc);

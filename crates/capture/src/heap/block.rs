@@ -1,7 +1,7 @@
 //! What a block consists of, derived from its header and first words.
 
 use bactrian_ocaml::value::{header_tag, header_words};
-use bactrian_ocaml::{Code, Version};
+use bactrian_ocaml::{RuntimeCode, Version};
 use bactrian_snapshot::tag;
 
 /// The tag of an infix header, inside a closure.
@@ -73,11 +73,11 @@ pub enum Closures {
 
 impl Closures {
     /// The encoding of a program.
-    pub fn of(version: Version, code: Code) -> Closures {
+    pub fn of(version: Version, code: RuntimeCode) -> Closures {
         match code {
             _ if version >= Version::new(4, 12) => Closures::Told,
-            Code::Native => Closures::Counted,
-            Code::Bytecode => Closures::Bare,
+            RuntimeCode::Native => Closures::Counted,
+            RuntimeCode::Bytecode => Closures::Bare,
         }
     }
 

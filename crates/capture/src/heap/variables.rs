@@ -19,7 +19,7 @@ pub fn add(
     pc: impl Fn(u64) -> Option<Pc>,
     calls: &[(u64, u64)],
     tables: &mut Tables,
-) -> Result<(), bactrian_ocaml::Error> {
+) -> Result<(), bactrian_ocaml::OcamlError> {
     let functions = tables.codes.iter().filter_map(|code| pc(code.address));
     let returns: HashSet<Pc> = calls.iter().filter_map(|(_, address)| pc(*address)).collect();
     let known = program.variables(functions, returns)?;

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use bactrian_ocaml::accounting::{Accounting, MajorHeap, name};
-use bactrian_ocaml::{Code, Version};
+use bactrian_ocaml::{RuntimeCode, Version};
 
 use super::Known;
 use crate::heap::process_memory;
@@ -87,7 +87,7 @@ impl Counters {
     }
 
     /// Whether it runs native code or bytecode.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> RuntimeCode {
         self.target.code
     }
 

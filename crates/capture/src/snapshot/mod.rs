@@ -10,7 +10,7 @@ mod process;
 
 use std::fmt;
 
-use bactrian_ocaml::Code;
+use bactrian_ocaml::RuntimeCode;
 use bactrian_snapshot::{CodeKind, Info};
 
 use crate::heap::target::Target;
@@ -55,8 +55,8 @@ fn info_of(target: &Target) -> Info {
         writer: concat!("bactrian ", env!("CARGO_PKG_VERSION")).to_owned(),
         ocaml: target.version.to_string(),
         code: match target.code {
-            Code::Native => CodeKind::Native,
-            Code::Bytecode => CodeKind::Bytecode,
+            RuntimeCode::Native => CodeKind::Native,
+            RuntimeCode::Bytecode => CodeKind::Bytecode,
         },
         ..Info::default()
     }

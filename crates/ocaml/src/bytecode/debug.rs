@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 use super::instruction::{Pc, WORD};
 use super::names::name;
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::marshal::{Data, Value};
 use crate::version::Version;
 
@@ -101,7 +101,7 @@ pub enum EventKind {
 
 /// A source location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location<'a> {
+pub struct EventLocation<'a> {
     /// The file, as passed to the compiler.
     pub file: Cow<'a, str>,
     /// The line, from 1.
@@ -126,7 +126,7 @@ pub struct Event<'a> {
     /// The definition, with its module: `Stdlib__List.map`. None in generated code.
     pub function: Option<Cow<'a, str>>,
     /// The source location; None in generated code.
-    pub location: Option<Location<'a>>,
+    pub location: Option<EventLocation<'a>>,
     pub(super) number: EventNumber,
 }
 
@@ -164,24 +164,24 @@ impl<'a> DebugEvents<'a> {
         (offset, end): (usize, usize),
         code_end: Pc,
         version: Version,
-    ) -> Result<DebugEvents<'a>, Error> {
+    ) -> Result<DebugEvents<'a>, OcamlError> {
         let layout = LAYOUTS.iter().find(|layout| {
             let (first, last) = layout.versions;
             (first..=last).contains(&version)
         });
         let Some(layout) = layout else {
             let reason = format!("the debug information of OCaml {version} is not known");
-            return Err(Error::NoBytecode(reason));
+            return Err(OcamlError::NoBytecode(reason));
         };
         let file = file.get(..end).unwrap_or(file);
         let mut at = offset;
         let number = |at: &mut usize| {
             let bytes = file.get(*at..).and_then(|rest| rest.first_chunk());
             let reason = "the debug information is cut";
-            let cut = || Error::Damaged { offset: *at as u64, reason: reason.into() };
+            let cut = || OcamlError::Damaged { offset: *at as u64, reason: reason.into() };
             let number = u32::from_be_bytes(*bytes.ok_or_else(cut)?);
             *at += WORD;
-            Ok::<u32, Error>(number)
+            Ok::<u32, OcamlError>(number)
         };
         let mut found = DebugEvents { file, layout: Some(layout), ..DebugEvents::default() };
         for number_of_unit in 0..number(&mut at)? {
@@ -220,7 +220,7 @@ impl<'a> DebugEvents<'a> {
         &self,
         units: impl Iterator<Item = u32>,
         mut visit: impl FnMut(EventNumber, &Layout, &Data<'a>, Value),
-    ) -> Result<(), Error> {
+    ) -> Result<(), OcamlError> {
         let mut last = None;
         for unit in units.filter(|unit| last.replace(*unit) != Some(*unit)) {
             let offset = usize::try_from(unit).ok().and_then(|unit| self.lists.get(unit));
@@ -274,11 +274,11 @@ struct Unit<'d, 'a> {
 }
 
 impl<'a> Unit<'_, 'a> {
-    fn event(&self, event: Value, number: EventNumber) -> Result<Event<'a>, Error> {
+    fn event(&self, event: Value, number: EventNumber) -> Result<Event<'a>, OcamlError> {
         let Layout { position, module, location, kind, function, info, .. } = *self.layout;
         let field = |index| self.data.field(event, index);
         let text = |index| field(index).and_then(|text| self.data.string(text));
-        let damaged = |what: &str| Error::Damaged {
+        let damaged = |what: &str| OcamlError::Damaged {
             offset: self.offset,
             reason: format!("the debug information of a module has an event without {what}"),
         };
@@ -305,7 +305,7 @@ impl<'a> Unit<'_, 'a> {
         })
     }
 
-    fn location(&self, location: Value) -> Option<Location<'a>> {
+    fn location(&self, location: Value) -> Option<EventLocation<'a>> {
         let Layout { start, end, file, line, line_begin, character, .. } = *self.layout;
         let start = self.data.field(location, start)?;
         let end = self.data.field(location, end)?;
@@ -314,7 +314,7 @@ impl<'a> Unit<'_, 'a> {
         let begin = number(start, line_begin)?;
         let column = |place| u32::try_from(number(place, character)?.checked_sub(begin)?).ok();
         (file != NO_FILE).then_some(())?;
-        Some(Location {
+        Some(EventLocation {
             file: name(file),
             line: u32::try_from(number(start, line)?).ok()?,
             start_char: column(start)?,

@@ -10,32 +10,34 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::globals::Globals;
-use super::instruction::Code;
+use super::instruction::CodeSection;
 use super::names::{name, names};
 use super::program::{Parts, instruction_set};
-use crate::error::Error;
-use crate::executable::{Elf, Executable, Form, Kind, Ocaml};
+use crate::error::OcamlError;
+use crate::executable::{Elf, Executable, ExecutableKind, Form, Ocaml};
 use crate::marshal::{Data, Value};
 use crate::version::Version;
 
 /// The parts of a program whose bytecode is not at the end of its file.
-pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
-    let refuse = |why: &str| Err(Error::NoBytecode(why.into()));
+pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, OcamlError> {
+    let refuse = |why: &str| Err(OcamlError::NoBytecode(why.into()));
     let Executable { form, ocaml } = Executable::read(bytes)?;
     let version = ocaml.as_ref().and_then(Ocaml::version);
     match (form, ocaml.map(|ocaml| ocaml.kind)) {
-        (Form::Elf(elf), Some(Kind::Complete)) => read(bytes, &elf, version),
-        (_, Some(Kind::Native | Kind::NativeWithoutRuntime)) => refuse("it is native code"),
-        (_, Some(Kind::Runtime)) => {
+        (Form::Elf(elf), Some(ExecutableKind::Complete)) => read(bytes, &elf, version),
+        (_, Some(ExecutableKind::Native | ExecutableKind::NativeWithoutRuntime)) => {
+            refuse("it is native code")
+        }
+        (_, Some(ExecutableKind::Runtime)) => {
             refuse("it is the runtime that runs bytecode, and has none of its own")
         }
-        (_, Some(Kind::Unknown)) => {
+        (_, Some(ExecutableKind::Unknown)) => {
             refuse("it has an OCaml runtime, but all its symbols are stripped")
         }
         (Form::Script(script), _) if script.interpreter.ends_with(b"ocamlrun") => {
             let offset = bytes.len() as u64;
             let reason = "its first line names ocamlrun, but no bytecode stands at its end".into();
-            Err(Error::Damaged { offset, reason })
+            Err(OcamlError::Damaged { offset, reason })
         }
         (Form::Script(_), _) => refuse("it is a script; its interpreter may be bytecode"),
         _ => refuse("it is no OCaml program"),
@@ -46,8 +48,12 @@ pub(super) fn from_executable(bytes: &[u8]) -> Result<Parts<'_>, Error> {
 const LONGEST_PRIMITIVE: usize = 256;
 
 /// Reads the bytecode in an ELF file whose contents are `bytes`.
-fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<Parts<'a>, Error> {
-    let refuse = |why: &str| Error::NoBytecode(why.into());
+fn read<'a>(
+    bytes: &'a [u8],
+    elf: &Elf<'a>,
+    version: Option<Version>,
+) -> Result<Parts<'a>, OcamlError> {
+    let refuse = |why: &str| OcamlError::NoBytecode(why.into());
     let version = version.ok_or_else(|| refuse("the version of its runtime is not known"))?;
     let set = instruction_set(version)?;
     if !elf.has_usual_words() {
@@ -57,7 +63,7 @@ fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<
     }
     let object = |name: &str| {
         elf.object(name).ok_or_else(|| {
-            Error::NoBytecode(match elf.is_stripped {
+            OcamlError::NoBytecode(match elf.is_stripped {
                 true => format!("it is within a runtime under the name {name}, which was stripped"),
                 false => format!("it has no {name}, as ocamlc -output-complete-exe calls it"),
             })
@@ -65,11 +71,11 @@ fn read<'a>(bytes: &'a [u8], elf: &Elf<'a>, version: Option<Version>) -> Result<
     };
     let (offset, length) = object("caml_code")?;
     let end = offset.checked_add(length);
-    let code = end.and_then(|end| bytes.get(offset..end)).ok_or_else(|| Error::Damaged {
+    let code = end.and_then(|end| bytes.get(offset..end)).ok_or_else(|| OcamlError::Damaged {
         offset: offset as u64,
         reason: "the file ends before its bytecode does".into(),
     })?;
-    let code = Code::new(code, offset, set)?;
+    let code = CodeSection::new(code, offset, set)?;
     let (offset, _) = object("caml_sections")?;
     let (sections, _) = Data::read(bytes, offset)?;
     let (constants_at, _) = object("caml_data")?;

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 
 use super::names;
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::marshal::{Block, Data, Value};
 
 /// The approximate maximum length of a printed constant in characters.
@@ -33,8 +33,8 @@ impl<'a> Globals<'a> {
         map: Value,
         offset: u64,
         constants: Option<Data<'a>>,
-    ) -> Result<Globals<'a>, Error> {
-        let no_map = || Error::Damaged { offset, reason: "no map of global variables".into() };
+    ) -> Result<Globals<'a>, OcamlError> {
+        let no_map = || OcamlError::Damaged { offset, reason: "no map of global variables".into() };
         let &[_, tree] = symbols.fields(map) else { return Err(no_map()) };
         let mut names = BTreeMap::new();
         let mut waiting = vec![tree];

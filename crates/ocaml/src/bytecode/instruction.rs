@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use super::opcode::{InstructionSet, Opcode, Operands};
-use crate::error::Error;
+use crate::error::OcamlError;
 
 /// Size of a word of code in bytes.
 pub(super) const WORD: usize = 4;
@@ -21,14 +21,14 @@ impl core::fmt::Display for Pc {
 
 /// The code of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Code<'a> {
+pub struct CodeSection<'a> {
     words: &'a [[u8; WORD]],
     /// Its byte offset in the file.
     offset: usize,
     set: &'static InstructionSet,
 }
 
-impl<'a> Code<'a> {
+impl<'a> CodeSection<'a> {
     /// Takes the bytes at `offset` of a file as code.
     ///
     /// # Errors
@@ -37,14 +37,14 @@ impl<'a> Code<'a> {
         bytes: &'a [u8],
         offset: usize,
         set: &'static InstructionSet,
-    ) -> Result<Code<'a>, Error> {
+    ) -> Result<CodeSection<'a>, OcamlError> {
         let (words, rest) = bytes.as_chunks();
         // Targets are signed 32-bit differences.
         if !rest.is_empty() || words.len() > i32::MAX as usize {
             let reason = format!("code of {} bytes", bytes.len());
-            return Err(Error::Damaged { offset: offset as u64, reason });
+            return Err(OcamlError::Damaged { offset: offset as u64, reason });
         }
-        Ok(Code { words, offset, set })
+        Ok(CodeSection { words, offset, set })
     }
 
     /// Its length in words: the number of an instruction after its end.
@@ -72,8 +72,9 @@ impl<'a> Code<'a> {
     ///
     /// # Errors
     /// If none does, as far as can be seen.
-    pub fn decode(&self, at: Pc) -> Result<Instruction<'a>, Error> {
-        let damaged = |reason: String| Err(Error::Damaged { offset: self.offset_of(at), reason });
+    pub fn decode(&self, at: Pc) -> Result<Instruction<'a>, OcamlError> {
+        let damaged =
+            |reason: String| Err(OcamlError::Damaged { offset: self.offset_of(at), reason });
         let words = self.words.get(at.0 as usize..).unwrap_or(&[]);
         let Some((first, rest)) = words.split_first() else {
             return damaged(format!("no instruction {at}: the code ends"));
@@ -117,12 +118,12 @@ impl<'a> Code<'a> {
 /// The instructions of a program's code.
 #[derive(Clone, Debug)]
 pub struct Instructions<'a> {
-    code: Code<'a>,
+    code: CodeSection<'a>,
     at: Option<Pc>,
 }
 
 impl<'a> Iterator for Instructions<'a> {
-    type Item = Result<Instruction<'a>, Error>;
+    type Item = Result<Instruction<'a>, OcamlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.at.filter(|at| *at < self.code.end())?;
@@ -197,11 +198,11 @@ mod tests {
     /// Opcode, operands and targets.
     type Seen = (Opcode, Vec<i32>, Vec<u32>);
 
-    fn decode(words: &[i32]) -> Result<Vec<Seen>, Error> {
+    fn decode(words: &[i32]) -> Result<Vec<Seen>, OcamlError> {
         let set = InstructionSet::of(Version::new(5, 3)).expect("known");
         let bytes = bytes(words);
-        let code = Code::new(&bytes, 100, set)?;
-        let one = |instruction: Result<Instruction<'_>, Error>| {
+        let code = CodeSection::new(&bytes, 100, set)?;
+        let one = |instruction: Result<Instruction<'_>, OcamlError>| {
             let instruction = instruction?;
             let targets = instruction.targets().map(|target| target.0).collect();
             Ok((instruction.opcode, instruction.operands().collect(), targets))
@@ -238,10 +239,11 @@ mod tests {
             (&[i32::from(Opcode::SWITCH.number())], 100),
         ] {
             let ended = decode(words);
-            let seen = matches!(&ended, Err(Error::Damaged { offset: at, .. }) if *at == offset);
+            let seen =
+                matches!(&ended, Err(OcamlError::Damaged { offset: at, .. }) if *at == offset);
             assert!(seen, "{words:?}: {ended:?}");
         }
         let set = InstructionSet::of(Version::new(5, 3)).expect("known");
-        assert!(Code::new(&[0; 7], 0, set).is_err());
+        assert!(CodeSection::new(&[0; 7], 0, set).is_err());
     }
 }

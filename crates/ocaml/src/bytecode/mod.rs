@@ -20,12 +20,12 @@ mod sections;
 mod text;
 mod variables;
 
-pub use debug::{DebugEvents, DebugUnit, Event, EventKind, Location};
+pub use debug::{DebugEvents, DebugUnit, Event, EventKind, EventLocation};
 pub use functions::{Function, FunctionKind};
 pub use globals::Globals;
-pub use instruction::{Code, Instruction, Instructions, Pc};
+pub use instruction::{CodeSection, Instruction, Instructions, Pc};
 pub use opcode::{Allocates, INSTRUCTION_SETS, InstructionSet, Opcode, Operands};
-pub use program::{Place, Program};
+pub use program::{InstructionLocation, Program};
 #[cfg(feature = "std")]
 pub(crate) use sections::version_of;
 pub use sections::{Section, Sections, version_of_file};

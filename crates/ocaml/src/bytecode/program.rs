@@ -5,15 +5,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::debug::{DebugEvents, Event, EventKind, Location};
+use super::debug::{DebugEvents, Event, EventKind, EventLocation};
 use super::functions::{Function, Notes};
 use super::globals::Globals;
-use super::instruction::{Code, Instruction, Pc};
+use super::instruction::{CodeSection, Instruction, Pc};
 use super::names::names;
 use super::opcode::{Allocates, INSTRUCTION_SETS, InstructionSet, Opcode};
 use super::sections::Sections;
 use super::text;
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::marshal::Data;
 use crate::version::Version;
 
@@ -27,7 +27,7 @@ pub struct Program<'a> {
     /// The version of OCaml that compiled it.
     pub version: Version,
     /// Its code.
-    pub code: Code<'a>,
+    pub code: CodeSection<'a>,
     /// The C primitives that it calls, by number.
     pub primitives: Vec<Cow<'a, str>>,
     /// Its global variables.
@@ -43,7 +43,7 @@ pub struct Program<'a> {
 /// The parts of a program as found in a file.
 pub(super) struct Parts<'a> {
     pub(super) version: Version,
-    pub(super) code: Code<'a>,
+    pub(super) code: CodeSection<'a>,
     pub(super) primitives: Vec<Cow<'a, str>>,
     pub(super) globals: Globals<'a>,
     pub(super) debug: Option<DebugEvents<'a>>,
@@ -51,9 +51,9 @@ pub(super) struct Parts<'a> {
 
 /// The source location of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'p> {
+pub struct InstructionLocation<'p> {
     /// The location.
-    pub location: &'p Location<'p>,
+    pub location: &'p EventLocation<'p>,
     /// Whether it is that of this very instruction. Otherwise it is the location of the last instruction before
     /// it that has one, or of a function that it makes a closure of.
     pub is_own: bool,
@@ -65,17 +65,17 @@ impl<'a> Program<'a> {
     ///
     /// # Errors
     /// If there is no readable bytecode, or if it is damaged.
-    pub fn read(bytes: &'a [u8]) -> Result<Program<'a>, Error> {
+    pub fn read(bytes: &'a [u8]) -> Result<Program<'a>, OcamlError> {
         Program::new(match Sections::read(bytes)? {
             Some(sections) => from_sections(bytes, &sections)?,
             #[cfg(feature = "std")]
             None => super::embedded::from_executable(bytes)?,
             #[cfg(not(feature = "std"))]
-            None => return Err(Error::NoBytecode("it has no bytecode at its end".into())),
+            None => return Err(OcamlError::NoBytecode("it has no bytecode at its end".into())),
         })
     }
 
-    fn new(parts: Parts<'a>) -> Result<Program<'a>, Error> {
+    fn new(parts: Parts<'a>) -> Result<Program<'a>, OcamlError> {
         let Parts { version, code, primitives, globals, debug } = parts;
         let mut starts = Vec::new();
         let mut notes = Notes::default();
@@ -144,14 +144,17 @@ impl<'a> Program<'a> {
     }
 
     /// The source location of an instruction, if it is known.
-    pub fn place(&self, instruction: &Instruction<'_>) -> Option<Place<'_>> {
+    pub fn place(&self, instruction: &Instruction<'_>) -> Option<InstructionLocation<'_>> {
         let debug = self.debug.as_ref()?;
         let ends_with_event =
             is_call(instruction.opcode) || instruction.opcode.allocates() != Allocates::No;
         let after = debug.at(instruction.end());
         let after = after.iter().find(|event| ends_with_event && event.kind != EventKind::Before);
         if let Some(event) = after {
-            return event.location.as_ref().map(|location| Place { location, is_own: true });
+            return event
+                .location
+                .as_ref()
+                .map(|location| InstructionLocation { location, is_own: true });
         }
         if matches!(instruction.opcode, Opcode::CLOSURE | Opcode::CLOSUREREC) {
             // Functions that are defined together have no event where their closure is made, so the first of
@@ -159,14 +162,14 @@ impl<'a> Program<'a> {
             let function = instruction.targets().next().and_then(|at| self.function_at(at))?;
             let mut events = own_events(debug, function, function.end).take(FAR);
             let location = events.find_map(|event| event.location.as_ref());
-            return location.map(|location| Place { location, is_own: false });
+            return location.map(|location| InstructionLocation { location, is_own: false });
         }
         let function = self.function_at(instruction.at)?;
         let events = own_events(debug, function, Pc(instruction.at.0.saturating_add(1)));
         let event = events.rev().take(FAR).find(|event| event.location.is_some())?;
         let is_raise = is_raise(instruction.opcode);
         let is_own = event.at == instruction.at && (event.kind == EventKind::Before || is_raise);
-        event.location.as_ref().map(|location| Place { location, is_own })
+        event.location.as_ref().map(|location| InstructionLocation { location, is_own })
     }
 
     /// The name of a C primitive.
@@ -215,21 +218,21 @@ fn is_raise(opcode: Opcode) -> bool {
 }
 
 /// The instruction set for the version of a program.
-pub(super) fn instruction_set(version: Version) -> Result<&'static InstructionSet, Error> {
+pub(super) fn instruction_set(version: Version) -> Result<&'static InstructionSet, OcamlError> {
     InstructionSet::of(version).ok_or_else(|| unknown(&format!("it is of OCaml {version}")))
 }
 
-fn unknown(what: &str) -> Error {
+fn unknown(what: &str) -> OcamlError {
     let first = INSTRUCTION_SETS.first().map(|set| set.versions.0);
     let last = INSTRUCTION_SETS.last().map(|set| set.versions.1);
     let known = first.zip(last).map(|(first, last)| format!("{first} to {last}"));
-    Error::NoBytecode(format!(
+    OcamlError::NoBytecode(format!(
         "{what}; known are the instructions of {}",
         known.unwrap_or_default()
     ))
 }
 
-fn from_sections<'a>(bytes: &'a [u8], sections: &Sections<'a>) -> Result<Parts<'a>, Error> {
+fn from_sections<'a>(bytes: &'a [u8], sections: &Sections<'a>) -> Result<Parts<'a>, OcamlError> {
     let magic = sections.magic;
     let version = sections
         .version()
@@ -237,11 +240,11 @@ fn from_sections<'a>(bytes: &'a [u8], sections: &Sections<'a>) -> Result<Parts<'
     let set = instruction_set(version)?;
     let find = |name: &[u8; 4]| {
         let title = String::from_utf8_lossy(name);
-        let missing = || Error::NoBytecode(format!("it has no section {title}"));
+        let missing = || OcamlError::NoBytecode(format!("it has no section {title}"));
         sections.find(name).ok_or_else(missing)
     };
     let code = find(b"CODE")?;
-    let code = Code::new(code.bytes, code.offset, set)?;
+    let code = CodeSection::new(code.bytes, code.offset, set)?;
     let primitives = names(find(b"PRIM")?.bytes);
     let symbols = find(b"SYMB")?;
     // Marshalled data contains its own length. Cutting the file, not the section, keeps offsets relative to the

@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::version::Version;
 
 const MAGIC_PREFIX: &[u8] = b"Caml1999X";
@@ -85,7 +85,7 @@ impl<'a> Sections<'a> {
     ///
     /// # Errors
     /// If the table announces more than the file contains.
-    pub fn read(bytes: &'a [u8]) -> Result<Option<Sections<'a>>, Error> {
+    pub fn read(bytes: &'a [u8]) -> Result<Option<Sections<'a>>, OcamlError> {
         let Some((before, magic)) = bytes.split_last_chunk::<MAGIC_BYTES>() else {
             return Ok(None);
         };
@@ -94,7 +94,7 @@ impl<'a> Sections<'a> {
         };
         let Some((before, count)) = before.split_last_chunk::<4>() else { return Ok(None) };
         let damaged =
-            |reason| Error::Damaged { offset: (bytes.len() - TRAILER_BYTES) as u64, reason };
+            |reason| OcamlError::Damaged { offset: (bytes.len() - TRAILER_BYTES) as u64, reason };
         let count = u32::from_be_bytes(*count) as usize;
         let table_bytes = count.checked_mul(ENTRY_BYTES).filter(|&wanted| wanted <= before.len());
         let Some((contents, table)) =

@@ -15,7 +15,7 @@ use super::instruction::{Instruction, Pc};
 use super::names::name;
 use super::opcode::Opcode;
 use super::program::{Program, is_call, own_events};
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::marshal::{Block, Data, Value};
 
 /// Tags of `Ident.t`: `Local` and `Scoped`. The others are modules and built-in identifiers.
@@ -62,7 +62,7 @@ impl<'a> Program<'a> {
         &self,
         functions: impl IntoIterator<Item = Pc>,
         calls: impl IntoIterator<Item = Pc>,
-    ) -> Result<Variables<'a>, Error> {
+    ) -> Result<Variables<'a>, OcamlError> {
         let Some(debug) = &self.debug else { return Ok(Variables::default()) };
         let mut asked: BTreeMap<EventNumber, Vec<Asked>> = BTreeMap::new();
         for at in functions {

@@ -4,7 +4,7 @@
 //! This module only reads what decides how a program can be observed; `crate::bytecode` reads the rest.
 
 use crate::bytecode::{Sections, version_of};
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::version::Version;
 
 /// The bytecode at the end of a file.
@@ -18,7 +18,7 @@ pub struct Bytecode {
 
 impl Bytecode {
     /// None if there is no bytecode at the end.
-    pub(super) fn read(bytes: &[u8]) -> Result<Option<Bytecode>, Error> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Option<Bytecode>, OcamlError> {
         let sections = Sections::read(bytes)?;
         Ok(sections.map(|sections| Bytecode {
             magic: sections.magic,
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn sections_beyond_the_file_are_damage() {
         let cut = file(&[(b"CODE", 8), (b"DATA", 4)], 11, "Caml1999X030");
-        assert!(matches!(Bytecode::read(&cut), Err(Error::Damaged { offset: 27, .. })));
+        assert!(matches!(Bytecode::read(&cut), Err(OcamlError::Damaged { offset: 27, .. })));
         for bytes in [&b"\xff\xff\xff\xffCaml1999X030"[..], b"\0\0\0\x01Caml1999X030"] {
             assert!(Bytecode::read(bytes).is_err());
         }

@@ -12,7 +12,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, SectionTa
 
 use super::debug_file::DebugSymbols;
 use super::names::{Names, Symbol};
-use crate::error::Error;
+use crate::error::OcamlError;
 
 /// Programs have about ten segments and libraries.
 const MOST_SEGMENTS: usize = 64;
@@ -133,7 +133,7 @@ impl<'a> Elf<'a> {
         bytes.starts_with(&elf::ELFMAG)
     }
 
-    pub(super) fn read(bytes: &'a [u8]) -> Result<Elf<'a>, Error> {
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Elf<'a>, OcamlError> {
         match bytes.get(4) {
             Some(&elf::ELFCLASS64) => read::<elf::FileHeader64<Endianness>>(bytes, 64),
             Some(&elf::ELFCLASS32) => read::<elf::FileHeader32<Endianness>>(bytes, 32),
@@ -233,11 +233,11 @@ impl<'a> Elf<'a> {
     }
 }
 
-fn damaged(offset: impl TryInto<u64>, reason: impl ToString) -> Error {
-    Error::Damaged { offset: offset.try_into().unwrap_or(0), reason: reason.to_string() }
+fn damaged(offset: impl TryInto<u64>, reason: impl ToString) -> OcamlError {
+    OcamlError::Damaged { offset: offset.try_into().unwrap_or(0), reason: reason.to_string() }
 }
 
-fn read<'a, H>(bytes: &'a [u8], bits: u8) -> Result<Elf<'a>, Error>
+fn read<'a, H>(bytes: &'a [u8], bits: u8) -> Result<Elf<'a>, OcamlError>
 where
     H: FileHeader<Endian = Endianness>,
 {
@@ -363,7 +363,7 @@ fn names<'a, H: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     bits: u8,
     kind: u32,
-) -> Result<Option<Names<'a>>, Error> {
+) -> Result<Option<Names<'a>>, OcamlError> {
     let Some((at, section)) = sections.enumerate().find(|(_, other)| other.sh_type(endian) == kind)
     else {
         return Ok(None);

@@ -12,7 +12,7 @@ use std::boxed::Box;
 
 use memchr::memmem;
 
-use crate::error::Error;
+use crate::error::OcamlError;
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::sys_version;
 use crate::version::Version;
@@ -55,7 +55,7 @@ pub enum Form<'a> {
 #[derive(Clone, Debug)]
 pub struct Ocaml {
     /// How it was compiled.
-    pub kind: Kind,
+    pub kind: ExecutableKind,
     /// The program's own `Sys.ocaml_version`, if it has that.
     pub said: Option<Said>,
     /// What its runtime's symbols reveal.
@@ -66,7 +66,7 @@ pub struct Ocaml {
 
 /// How an OCaml program was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExecutableKind {
     /// To machine code, with the runtime linked in.
     Native,
     /// To machine code, with the runtime in a shared library.
@@ -88,7 +88,7 @@ impl<'a> Executable<'a> {
     ///
     /// # Errors
     /// If it is not executable, or damaged.
-    pub fn read(bytes: &'a [u8]) -> Result<Executable<'a>, Error> {
+    pub fn read(bytes: &'a [u8]) -> Result<Executable<'a>, OcamlError> {
         Executable::read_with(bytes, None)
     }
 
@@ -99,7 +99,7 @@ impl<'a> Executable<'a> {
     pub fn read_with(
         bytes: &'a [u8],
         symbols: Option<DebugSymbols<'a>>,
-    ) -> Result<Executable<'a>, Error> {
+    ) -> Result<Executable<'a>, OcamlError> {
         let bytecode = Bytecode::read(bytes)?;
         if Elf::is(bytes) {
             let mut elf = Elf::read(bytes)?;
@@ -112,10 +112,10 @@ impl<'a> Executable<'a> {
         let form = match (Script::read(bytes), bytecode) {
             (Some(script), _) => Form::Script(script),
             (None, Some(_)) => Form::Bare,
-            (None, None) => return Err(Error::NotExecutable),
+            (None, None) => return Err(OcamlError::NotExecutable),
         };
         let ocaml = bytecode.map(|bytecode| Ocaml {
-            kind: Kind::Bytecode,
+            kind: ExecutableKind::Bytecode,
             said: None,
             fingerprint: None,
             bytecode: Some(bytecode),
@@ -139,15 +139,15 @@ impl Ocaml {
         let has = |name: &str| elf.global(name).is_some();
         let has_interpreter = has("caml_prim_table");
         let kind = if bytecode.is_some() {
-            if has_interpreter { Kind::Custom } else { Kind::Bytecode }
+            if has_interpreter { ExecutableKind::Custom } else { ExecutableKind::Bytecode }
         } else if has_interpreter {
             let has_program = elf.data().any(has_marshalled);
-            if has_program { Kind::Complete } else { Kind::Runtime }
+            if has_program { ExecutableKind::Complete } else { ExecutableKind::Runtime }
         } else if has("caml_frametable") && has("caml_globals") {
             let has_runtime = has("caml_start_program");
-            if has_runtime { Kind::Native } else { Kind::NativeWithoutRuntime }
+            if has_runtime { ExecutableKind::Native } else { ExecutableKind::NativeWithoutRuntime }
         } else if elf.constants().any(has_runtime_variable) {
-            Kind::Unknown
+            ExecutableKind::Unknown
         } else {
             return None;
         };

@@ -3,14 +3,14 @@
 use alloc::format;
 
 use super::reader::{Cursor, marshalled};
-use crate::error::Error;
+use crate::error::OcamlError;
 
 const SMALL: u32 = 0x8495_a6be;
 const BIG: u32 = 0x8495_a6bf;
 const COMPRESSED: u32 = 0x8495_a6bd;
 
 /// Reads a header and returns how many bytes of data follow it.
-pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<u64, Error> {
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<u64, OcamlError> {
     let at = cursor.at();
     match u32::from_be_bytes(cursor.array()?) {
         SMALL => {

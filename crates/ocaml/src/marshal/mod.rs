@@ -17,7 +17,7 @@ mod reader;
 
 use alloc::vec::Vec;
 
-use crate::error::Error;
+use crate::error::OcamlError;
 
 /// A block of marshalled data, numbered by its position in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,7 +114,7 @@ impl<'a> Data<'a> {
     ///
     /// # Errors
     /// If there is no marshalled value, or one that is cut, damaged or unsupported.
-    pub fn read(bytes: &'a [u8], offset: usize) -> Result<(Data<'a>, usize), Error> {
+    pub fn read(bytes: &'a [u8], offset: usize) -> Result<(Data<'a>, usize), OcamlError> {
         reader::read(bytes, offset)
     }
 

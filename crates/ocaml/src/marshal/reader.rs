@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Block, BlockId, Data, Doubles, Stored, Value, double, header};
-use crate::error::Error;
+use crate::error::OcamlError;
 
 /// Codes in the first byte of a value; smaller ones are in `Reader::item`.
 const SMALL_BLOCK: u8 = 0x80;
@@ -14,12 +14,12 @@ const SMALL_STRING: u8 = 0x20;
 /// The maximum length of a name that is still believed.
 const LONGEST_CUSTOM_NAME: usize = 64;
 
-pub(super) fn marshalled(offset: usize, reason: impl Into<String>) -> Error {
-    Error::Marshalled { offset: offset as u64, reason: reason.into() }
+pub(super) fn marshalled(offset: usize, reason: impl Into<String>) -> OcamlError {
+    OcamlError::Marshalled { offset: offset as u64, reason: reason.into() }
 }
 
 /// Reads the value at `offset` and returns where it ends.
-pub(super) fn read(bytes: &[u8], offset: usize) -> Result<(Data<'_>, usize), Error> {
+pub(super) fn read(bytes: &[u8], offset: usize) -> Result<(Data<'_>, usize), OcamlError> {
     let mut cursor = Cursor { bytes, at: offset };
     let length = header::read(&mut cursor)?;
     let end = usize::try_from(length).ok().and_then(|length| cursor.at.checked_add(length));
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    fn take(&mut self, length: u64) -> Result<&'a [u8], Error> {
+    fn take(&mut self, length: u64) -> Result<&'a [u8], OcamlError> {
         let taken = usize::try_from(length)
             .ok()
             .and_then(|length| self.bytes.get(self.at..)?.get(..length))
@@ -65,29 +65,29 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    pub(super) fn skip(&mut self, length: u64) -> Result<(), Error> {
+    pub(super) fn skip(&mut self, length: u64) -> Result<(), OcamlError> {
         self.take(length).map(drop)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], OcamlError> {
         let bytes = self.take(N as u64)?;
         // As long as requested.
         Ok(bytes.try_into().unwrap_or([0; N]))
     }
 
-    fn byte(&mut self) -> Result<u8, Error> {
+    fn byte(&mut self) -> Result<u8, OcamlError> {
         Ok(u8::from_be_bytes(self.array()?))
     }
 
-    fn u16(&mut self) -> Result<u16, Error> {
+    fn u16(&mut self) -> Result<u16, OcamlError> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, Error> {
+    fn u32(&mut self) -> Result<u32, OcamlError> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, Error> {
+    fn u64(&mut self) -> Result<u64, OcamlError> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 }
@@ -119,7 +119,7 @@ impl From<Value> for Item {
 }
 
 impl<'a> Reader<'a> {
-    fn all(&mut self) -> Result<Value, Error> {
+    fn all(&mut self) -> Result<Value, OcamlError> {
         let Item { value: root, fields } = self.item()?;
         let mut stack: Vec<Waiting> = fields.into_iter().collect();
         while let Some(waiting) = stack.last_mut() {
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one value, up to the fields of a block.
-    fn item(&mut self) -> Result<Item, Error> {
+    fn item(&mut self) -> Result<Item, OcamlError> {
         let at = self.cursor.at;
         let code = self.cursor.byte()?;
         if code >= SMALL_BLOCK {
@@ -198,11 +198,11 @@ impl<'a> Reader<'a> {
         id
     }
 
-    fn without_fields(&mut self, block: Block<'a>) -> Result<Item, Error> {
+    fn without_fields(&mut self, block: Block<'a>) -> Result<Item, OcamlError> {
         Ok(Value::Block(self.add(block, 0, 0)).into())
     }
 
-    fn with_fields(&mut self, at: usize, tag: u8, count: u64) -> Result<Item, Error> {
+    fn with_fields(&mut self, at: usize, tag: u8, count: u64) -> Result<Item, OcamlError> {
         if count == 0 {
             return Ok(Value::Atom(tag).into());
         }
@@ -220,17 +220,17 @@ impl<'a> Reader<'a> {
         Ok(Item { value: Value::Block(id), fields })
     }
 
-    fn text(&mut self, length: u64) -> Result<Item, Error> {
+    fn text(&mut self, length: u64) -> Result<Item, OcamlError> {
         let bytes = self.cursor.take(length)?;
         self.without_fields(Block::String(bytes))
     }
 
-    fn doubles(&mut self, count: u64, is_big_endian: bool) -> Result<Item, Error> {
+    fn doubles(&mut self, count: u64, is_big_endian: bool) -> Result<Item, OcamlError> {
         let bytes = self.cursor.take(count.saturating_mul(8))?;
         self.without_fields(Block::Doubles(Doubles { bytes, is_big_endian }))
     }
 
-    fn shared(&self, at: usize, back: u64) -> Result<Item, Error> {
+    fn shared(&self, at: usize, back: u64) -> Result<Item, OcamlError> {
         let before = self.blocks.len() as u64;
         match before.checked_sub(back) {
             // Ids have 32 bits, so the number of an earlier block has, too.
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn infix(&mut self, at: usize) -> Result<Item, Error> {
+    fn infix(&mut self, at: usize) -> Result<Item, OcamlError> {
         let offset = self.cursor.u32()?;
         // Two in a row would make this recursive.
         if self.cursor.bytes.get(self.cursor.at) == Some(&0x11) {
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn custom(&mut self, at: usize, code: u8) -> Result<Item, Error> {
+    fn custom(&mut self, at: usize, code: u8) -> Result<Item, OcamlError> {
         let rest = self.cursor.bytes.get(self.cursor.at..).unwrap_or(&[]);
         let end = rest.iter().take(LONGEST_CUSTOM_NAME).position(|&byte| byte == 0);
         let Some(name) = end.and_then(|end| rest.get(..end)) else {
@@ -293,7 +293,7 @@ mod tests {
         bytes
     }
 
-    fn whole(data: &[u8]) -> Result<(Data<'static>, usize), Error> {
+    fn whole(data: &[u8]) -> Result<(Data<'static>, usize), OcamlError> {
         read(small(data).leak(), 0)
     }
 
@@ -305,7 +305,7 @@ mod tests {
     #[track_caller]
     fn reason(data: &[u8]) -> (u64, String) {
         match whole(data) {
-            Err(Error::Marshalled { offset, reason }) => (offset - 20, reason),
+            Err(OcamlError::Marshalled { offset, reason }) => (offset - 20, reason),
             other => panic!("{other:?}"),
         }
     }
@@ -445,6 +445,6 @@ mod tests {
         let two = [&b"12"[..], &small(&[0x41]), &small(&[0x1f])].concat();
         let (first, end) = read(&two, 2).expect("sound");
         assert_eq!(first.root(), Value::Int(1));
-        assert!(matches!(read(&two, end), Err(Error::Marshalled { offset: 43, .. })));
+        assert!(matches!(read(&two, end), Err(OcamlError::Marshalled { offset: 43, .. })));
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use bactrian_fixtures::{BOTH, Compiler, whole_table};
-use bactrian_ocaml::Error;
+use bactrian_ocaml::OcamlError;
 use bactrian_ocaml::bytecode::{Program, Sections};
 
 use crate::compile;
@@ -73,7 +73,8 @@ fn truncated_section_is_an_error_with_its_offset() {
                     b"SYMB" | b"DATA" | b"DBUG" => {
                         let place = match told {
                             Err(
-                                Error::Marshalled { offset, .. } | Error::Damaged { offset, .. },
+                                OcamlError::Marshalled { offset, .. }
+                                | OcamlError::Damaged { offset, .. },
                             ) => offset,
                             other => panic!("{compiler:?} {} {length}: {other:?}", cut.title()),
                         };

@@ -14,7 +14,7 @@ use bactrian_fixtures::{
     BOTH, Compiler, Recipe, Variant, program_recipe, repository, run, stripped, whole_table,
 };
 use bactrian_ocaml::bytecode::{Allocates, FunctionKind, Opcode, Operands, Pc, Program, Sections};
-use bactrian_ocaml::{Error, Version};
+use bactrian_ocaml::{OcamlError, Version};
 
 /// How many programs a compiler may reject: those for only one of the two compilers (domains, effects, the
 /// sampler's old interface), and those with a library of their own. OCaml 4.11 also lacks `Unix._exit`.
@@ -248,7 +248,7 @@ fn bytecode_within_a_runtime_is_the_same() {
         assert_eq!(shown(&complete), shown(&plain));
 
         let stripped = fs::read(stripped(&path)).expect("stripped");
-        let Err(Error::NoBytecode(reason)) = Program::read(&stripped) else {
+        let Err(OcamlError::NoBytecode(reason)) = Program::read(&stripped) else {
             panic!("found something in a stripped file")
         };
         assert!(reason.contains("stripped"), "{reason}");
@@ -280,7 +280,9 @@ fn files_without_bytecode_are_rejected_with_a_reason() {
     let check = |path: &Path, expected: &str| {
         let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let told = Program::read(&bytes).map(drop);
-        let Err(Error::NoBytecode(reason)) = &told else { panic!("{}: {told:?}", path.display()) };
+        let Err(OcamlError::NoBytecode(reason)) = &told else {
+            panic!("{}: {told:?}", path.display())
+        };
         assert!(reason.contains(expected), "{}: {reason}", path.display());
     };
     check(Path::new("/bin/true"), "no OCaml program");
@@ -289,9 +291,12 @@ fn files_without_bytecode_are_rejected_with_a_reason() {
     for (magic, expected) in [("Caml1999X025", "OCaml 4.08"), ("Caml1999X099", "no known OCaml")] {
         let bytes = [b"\0\0\0\0", magic.as_bytes()].concat();
         let told = Program::read(&bytes).map(drop);
-        assert!(matches!(&told, Err(Error::NoBytecode(why)) if why.contains(expected)), "{told:?}");
+        assert!(
+            matches!(&told, Err(OcamlError::NoBytecode(why)) if why.contains(expected)),
+            "{told:?}"
+        );
     }
-    assert_eq!(Program::read(b"let x = 1").map(drop), Err(Error::NotExecutable));
+    assert_eq!(Program::read(b"let x = 1").map(drop), Err(OcamlError::NotExecutable));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 mod elf_file;
 mod samples;
 
-use bactrian_ocaml::executable::{Executable, Form, Kind, Machine, Purpose};
-use bactrian_ocaml::{Code, Error, Version};
+use bactrian_ocaml::executable::{Executable, ExecutableKind, Form, Machine, Purpose};
+use bactrian_ocaml::{OcamlError, RuntimeCode, Version};
 
 use crate::elf_file::ElfFile;
 use crate::samples::{OF_4_13, OF_5_3, all, native};
@@ -14,31 +14,34 @@ fn sample(name: &str) -> Vec<u8> {
     found.unwrap_or_else(|| panic!("no sample {name}")).1
 }
 
-fn kind(bytes: &[u8]) -> Option<Kind> {
+fn kind(bytes: &[u8]) -> Option<ExecutableKind> {
     Executable::read(bytes).expect("it is whole").ocaml.map(|ocaml| ocaml.kind)
 }
 
 #[test]
 fn executable_kinds_are_identified() {
     for (name, expected) in [
-        ("native_4", Some(Kind::Native)),
-        ("native_5", Some(Kind::Native)),
-        ("static", Some(Kind::Native)),
-        ("runtime", Some(Kind::Runtime)),
-        ("complete", Some(Kind::Complete)),
-        ("custom", Some(Kind::Custom)),
-        ("bytecode", Some(Kind::Bytecode)),
-        ("bare", Some(Kind::Bytecode)),
+        ("native_4", Some(ExecutableKind::Native)),
+        ("native_5", Some(ExecutableKind::Native)),
+        ("static", Some(ExecutableKind::Native)),
+        ("runtime", Some(ExecutableKind::Runtime)),
+        ("complete", Some(ExecutableKind::Complete)),
+        ("custom", Some(ExecutableKind::Custom)),
+        ("bytecode", Some(ExecutableKind::Bytecode)),
+        ("bare", Some(ExecutableKind::Bytecode)),
         ("script", None),
-        ("hidden", Some(Kind::Unknown)),
+        ("hidden", Some(ExecutableKind::Unknown)),
         ("narrow", None),
     ] {
         assert_eq!(kind(&sample(name)), expected, "{name}");
     }
-    assert!(matches!(Executable::read(&sample("cut")), Err(Error::Damaged { offset: 1000, .. })));
-    assert_eq!(Executable::read(b"let x = 1").err(), Some(Error::NotExecutable));
+    assert!(matches!(
+        Executable::read(&sample("cut")),
+        Err(OcamlError::Damaged { offset: 1000, .. })
+    ));
+    assert_eq!(Executable::read(b"let x = 1").err(), Some(OcamlError::NotExecutable));
     let shared = ElfFile::program().exporting(&["caml_frametable", "caml_globals"]).bytes();
-    assert_eq!(kind(&shared), Some(Kind::NativeWithoutRuntime));
+    assert_eq!(kind(&shared), Some(ExecutableKind::NativeWithoutRuntime));
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn versions_come_from_the_program_and_from_its_runtime() {
         let ocaml = Executable::read(&bytes).expect("it is whole").ocaml.expect("OCaml");
         assert_eq!(ocaml.said.map(|said| said.text).as_deref(), Some(said), "{name}");
         let fingerprint = ocaml.fingerprint.expect("a known runtime");
-        assert_eq!((fingerprint.version, fingerprint.code), (told, Code::Native), "{name}");
+        assert_eq!((fingerprint.version, fingerprint.code), (told, RuntimeCode::Native), "{name}");
     }
     // Half of a version's markers is not enough.
     let cut: Vec<_> =

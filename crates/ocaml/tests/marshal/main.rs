@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use bactrian_fixtures::{BOTH, Compiler, Recipe, run};
-use bactrian_ocaml::Error;
+use bactrian_ocaml::OcamlError;
 use bactrian_ocaml::marshal::{Block, Data, Value};
 
 /// A value as text, in the format of `values.ml`.
@@ -107,7 +107,7 @@ fn functions_are_opaque_and_blocks_of_libraries_refused() {
         );
         assert!(matches!(data.field(last, 0), Some(Value::Code(_))), "{data:?}");
         let bytes = fs::read(folder.path().join("array.value")).expect("it was written");
-        let Err(Error::Marshalled { offset, reason }) = Data::read(&bytes, 0) else {
+        let Err(OcamlError::Marshalled { offset, reason }) = Data::read(&bytes, 0) else {
             panic!("a library's own block was read")
         };
         assert!(reason.contains("_bigarr02"), "{reason}");

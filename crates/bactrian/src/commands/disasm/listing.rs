@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use bactrian_ocaml::bytecode::{Function, FunctionKind, Instruction, Location, Pc};
+use bactrian_ocaml::bytecode::{EventLocation, Function, FunctionKind, Instruction, Pc};
 use serde_json::{Value, json};
 
 use super::profile::Profile;
@@ -82,7 +82,7 @@ fn print_heading(
 fn print_place(
     view: &mut View<'_>,
     at: Pc,
-    place: &Location<'_>,
+    place: &EventLocation<'_>,
     console: &mut Console,
 ) -> Result<(), Failure> {
     let margin = if view.profile.is_some() { WORDS + SHARE + 2 } else { 0 };

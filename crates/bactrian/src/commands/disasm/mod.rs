@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use bactrian_analysis::Pattern;
 use bactrian_capture::find_program;
-use bactrian_ocaml::Error;
+use bactrian_ocaml::OcamlError;
 use bactrian_ocaml::bytecode::{Function, Program};
 use serde_json::{Value, json};
 
@@ -103,10 +103,10 @@ fn locate(program: &OsString) -> Result<PathBuf, Failure> {
     find_program(program).map_err(|error| Failure::Input(error.into()))
 }
 
-fn refuse(path: &Path, error: Error) -> Failure {
+fn refuse(path: &Path, error: OcamlError) -> Failure {
     let what = format!("{}: {error}", path.display());
     match error {
-        Error::NoBytecode(_) => Failure::NotSupported(what),
+        OcamlError::NoBytecode(_) => Failure::NotSupported(what),
         _ => Failure::Input(anyhow!(what)),
     }
 }

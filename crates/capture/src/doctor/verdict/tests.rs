@@ -28,7 +28,7 @@ fn program() -> Facts {
 
 fn ocaml(said: &str, runtime: Option<Version>) -> OcamlFacts {
     OcamlFacts {
-        kind: Kind::Native,
+        kind: ExecutableKind::Native,
         version: Some(said.to_owned()),
         version_source: Some(VersionSource::Sys),
         runtime,
@@ -141,7 +141,7 @@ fn refusals_name_what_works() {
     let refusal = record(&facts).expect_err("static");
     assert!(refusal.way_out.starts_with("Link it dynamically"), "{refusal}");
     assert!(refusal.way_out.ends_with("with bactrian snapshot PID"), "{refusal}");
-    let nameless = OcamlFacts { kind: Kind::Unknown, ..ocaml("4.13.1", None) };
+    let nameless = OcamlFacts { kind: ExecutableKind::Unknown, ..ocaml("4.13.1", None) };
     facts.ocaml = Some(nameless);
     let refusal = record(&facts).expect_err("static");
     assert_eq!(refusal.way_out, "Link it dynamically, without -ccopt -static");
@@ -174,8 +174,8 @@ fn unknown_ocaml_versions_and_other_programs_are_refused() {
         check(Err((Cause::NotAProgram, part)), |_, image| image.purpose = purpose);
     }
     for (kind, cause, part) in [
-        (Kind::NativeWithoutRuntime, Cause::Version, "shared library"),
-        (Kind::Unknown, Cause::Closed, "exports no symbols"),
+        (ExecutableKind::NativeWithoutRuntime, Cause::Version, "shared library"),
+        (ExecutableKind::Unknown, Cause::Closed, "exports no symbols"),
     ] {
         check(Err((cause, part)), |facts, _| {
             facts.ocaml = facts.ocaml.take().map(|ocaml| OcamlFacts { kind, ..ocaml });
@@ -185,7 +185,12 @@ fn unknown_ocaml_versions_and_other_programs_are_refused() {
 
 #[test]
 fn bytecode_is_recorded_whatever_its_runtime_exports() {
-    for kind in [Kind::Bytecode, Kind::Custom, Kind::Complete, Kind::Runtime] {
+    for kind in [
+        ExecutableKind::Bytecode,
+        ExecutableKind::Custom,
+        ExecutableKind::Complete,
+        ExecutableKind::Runtime,
+    ] {
         check(Ok("tested"), |facts, image| {
             facts.ocaml = facts.ocaml.take().map(|ocaml| OcamlFacts { kind, ..ocaml });
             image.missing_symbols = vec!["caml_c_call"];
@@ -247,7 +252,7 @@ fn snapshots_need_a_known_heap_layout() {
     let bytecode = |said: &'static str, version: Version| {
         move |facts: &mut Facts, _: &mut Image| {
             let ocaml = ocaml(said, Some(version));
-            facts.ocaml = Some(OcamlFacts { kind: Kind::Custom, ..ocaml });
+            facts.ocaml = Some(OcamlFacts { kind: ExecutableKind::Custom, ..ocaml });
         }
     };
     check_snapshot(Ok("tested"), bytecode("4.13.1", Version::new(4, 13)));
@@ -262,7 +267,7 @@ fn what_the_agent_cannot_enter_can_still_be_traced() {
     check_snapshot(Err("is stripped"), |facts, image| {
         (image.is_static, image.loader) = (true, None);
         let nameless = OcamlFacts { version: None, release: None, ..ocaml("4.13.1", None) };
-        facts.ocaml = Some(OcamlFacts { kind: Kind::Unknown, ..nameless });
+        facts.ocaml = Some(OcamlFacts { kind: ExecutableKind::Unknown, ..nameless });
     });
     check_snapshot(Err("no OCaml runtime"), |facts, _| facts.ocaml = None);
     check_snapshot(Err("arm64"), |_, image| image.machine = Machine::Aarch64);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
-use bactrian_ocaml::Code;
-use bactrian_ocaml::frames::{Descriptor, LONGEST_DESCRIPTOR, Location, locations};
+use bactrian_ocaml::RuntimeCode;
+use bactrian_ocaml::frames::{Descriptor, FrameLocation, LONGEST_DESCRIPTOR, locations};
 
 use super::Frame;
 use super::words::addresses;
@@ -39,7 +39,7 @@ impl<'a> Descriptors<'a> {
     pub fn read(target: &'a Target, memory: &'a dyn Memory) -> Descriptors<'a> {
         let mut all = Descriptors::none(target, memory);
         // Bytecode has none, except in a runtime that it was linked with.
-        let tables = if target.code == Code::Native { all.tables() } else { Vec::new() };
+        let tables = if target.code == RuntimeCode::Native { all.tables() } else { Vec::new() };
         for table in tables {
             if all.add(table).is_none() {
                 all.gaps.push(format!("the frame table at {table:#x} cannot be read"));
@@ -163,7 +163,7 @@ impl<'a> Descriptors<'a> {
         Frame { symbol: symbol.to_owned(), locations }
     }
 
-    fn locations(&self, debug_info: u64) -> Vec<Location> {
+    fn locations(&self, debug_info: u64) -> Vec<FrameLocation> {
         let mut read = |at: u64, buffer: &mut [u8]| self.memory.read(at, buffer);
         locations(debug_info, self.target.runtime.location, &mut read)
     }

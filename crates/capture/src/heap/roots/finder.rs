@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bactrian_ocaml::Code;
+use bactrian_ocaml::RuntimeCode;
 use bactrian_ocaml::heap_layout::HeapLayout;
 
 use super::fibers::Fibers;
@@ -72,12 +72,12 @@ impl<'a> Finder<'a> {
         self.domains();
         self.linked_units();
         match self.target.code {
-            Code::Native => self.globals(),
-            Code::Bytecode => self.interpreter_globals(),
+            RuntimeCode::Native => self.globals(),
+            RuntimeCode::Bytecode => self.interpreter_globals(),
         }
         self.c_roots();
         self.threads();
-        if self.target.code == Code::Bytecode {
+        if self.target.code == RuntimeCode::Bytecode {
             self.interpreter_frames();
         }
         self.finalisers();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use bactrian_ocaml::bytecode::{Pc, Program};
-use bactrian_ocaml::frames::Location;
+use bactrian_ocaml::frames::FrameLocation;
 use bactrian_ocaml::value::header_words;
 
 use super::finder::Finder;
@@ -61,7 +61,8 @@ impl<'a> Finder<'a> {
             // The frame's code pointer is behind the call.
             let Some(call) = program.before(at) else { continue };
             let function = program.function_at(call.at).map_or("", |function| &*function.name);
-            let mut location = Location { function: function.to_owned(), ..Location::default() };
+            let mut location =
+                FrameLocation { function: function.to_owned(), ..FrameLocation::default() };
             if let Some(place) = program.place(&call) {
                 location.file = place.location.file.to_string();
                 location.line = place.location.line;

@@ -1,6 +1,6 @@
 //! The compilation units that a program was linked from: it records them itself, for Dynlink.
 
-use bactrian_ocaml::Code;
+use bactrian_ocaml::RuntimeCode;
 use bactrian_ocaml::bytecode::Sections;
 use bactrian_ocaml::linked_units::{LinkedUnit, linked_units, plugin_units};
 use bactrian_ocaml::value::header_words;
@@ -14,8 +14,8 @@ impl Finder<'_> {
     /// Notes the program's units. The walk works without them, so failing to read them is not a gap.
     pub(super) fn linked_units(&mut self) {
         let units = match self.target.code {
-            Code::Native => self.native_units(),
-            Code::Bytecode => self.bytecode_units(),
+            RuntimeCode::Native => self.native_units(),
+            RuntimeCode::Bytecode => self.bytecode_units(),
         };
         self.found.units = units.unwrap_or_default();
         for object in &self.target.objects {

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 
 use bactrian_agent_abi::frozen::Frozen;
 pub use bactrian_agent_abi::frozen::{List, Listed, Slot};
-pub use bactrian_ocaml::frames::Location;
+pub use bactrian_ocaml::frames::FrameLocation;
 use bactrian_ocaml::linked_units::LinkedUnit;
 pub use domains::Search;
 pub use fibers::{FiberPlace, Fibers};
@@ -196,7 +196,7 @@ pub struct Frame {
     pub symbol: String,
     /// Source locations, the innermost first; several if functions were inlined. Empty without debug
     /// information.
-    pub locations: Vec<Location>,
+    pub locations: Vec<FrameLocation>,
 }
 
 /// A thread that runs, or may run, OCaml code.

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use bactrian_ocaml::frames::Live;
 use bactrian_ocaml::heap_layout::{callback_link, fiber, local_roots};
-use bactrian_ocaml::{Code, StackLayout};
+use bactrian_ocaml::{RuntimeCode, StackLayout};
 
 use super::descriptors::Descriptors;
 use super::finder::Finder;
@@ -306,8 +306,8 @@ impl Finder<'_> {
         self.found.calls.extend(scanned.calls);
         for StackSlot { slot, value, frame, depth } in scanned.slots {
             let place = match (frame, self.target.code) {
-                (Some(frame), Code::Native) => Place::Stack { thread, frame, depth },
-                (Some(frame), Code::Bytecode) => Place::Interpreter { thread, frame, depth },
+                (Some(frame), RuntimeCode::Native) => Place::Stack { thread, frame, depth },
+                (Some(frame), RuntimeCode::Bytecode) => Place::Interpreter { thread, frame, depth },
                 (None, _) => Place::Handler { thread },
             };
             if self.add(slot, value, place)
@@ -330,7 +330,7 @@ impl Finder<'_> {
         let word = |index: usize| self.memory.word(state.checked_add(8 * index as u64)?);
         let registers = word(self.layout.state.registers)?;
         match self.stacks.layout {
-            StackLayout::System { .. } if self.target.code == Code::Bytecode => {
+            StackLayout::System { .. } if self.target.code == RuntimeCode::Bytecode => {
                 Some(Start::Interpreter {
                     low: word(self.target.runtime.interpreter_stack?)?,
                     high: word(self.layout.state.stack_high?)?,

@@ -1,6 +1,6 @@
 //! Stacks of threads: the one that runs in each domain, and the others that systhreads knows.
 
-use bactrian_ocaml::{Code, StackLayout};
+use bactrian_ocaml::{RuntimeCode, StackLayout};
 
 use super::finder::Finder;
 use super::stacks::Start;
@@ -37,7 +37,7 @@ impl Finder<'_> {
                 });
             self.fibers_of_domain(thread, state);
             let start = self.current_stack(state);
-            if start.is_none() && self.target.code == Code::Bytecode {
+            if start.is_none() && self.target.code == RuntimeCode::Bytecode {
                 self.gap("the interpreter's stack cannot be found");
             }
             self.stack(thread, start, local_roots);
@@ -231,13 +231,13 @@ impl Finder<'_> {
         let local_roots = self.field(at, layout.local_roots)?;
         self.fibers_of_thread(thread, stack);
         let start = match (self.target.code, self.target.runtime.stack) {
-            (Code::Bytecode, StackLayout::System { .. }) => Some(Start::Interpreter {
+            (RuntimeCode::Bytecode, StackLayout::System { .. }) => Some(Start::Interpreter {
                 low: self.field(at, layout.interpreter_stack?)?,
                 high: self.field(at, layout.interpreter_stack_high?)?,
             }),
             // A thread that has not started to run has nothing yet.
             _ if stack == 0 => return Some(()),
-            (Code::Native, StackLayout::System { .. }) => Some(Start::System {
+            (RuntimeCode::Native, StackLayout::System { .. }) => Some(Start::System {
                 stack_pointer: stack,
                 return_address: self.field(at, layout.return_address?)?,
                 registers,

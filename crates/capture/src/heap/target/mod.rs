@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use bactrian_ocaml::heap_layout::HeapLayout;
 use bactrian_ocaml::sys_version::{self, Said};
-use bactrian_ocaml::{Code, Fingerprint, Runtime, Version, fingerprint, versions};
+use bactrian_ocaml::{Fingerprint, Runtime, RuntimeCode, Version, fingerprint, versions};
 
 use crate::memory::Memory;
 use crate::types::compiler_folders;
@@ -37,7 +37,7 @@ pub struct Target {
     /// The OCaml version of its runtime.
     pub version: Version,
     /// Whether the runtime runs native code or bytecode.
-    pub code: Code,
+    pub code: RuntimeCode,
     /// The layout of the runtime.
     pub runtime: &'static Runtime,
     /// The layout of roots and spaces.
@@ -219,7 +219,7 @@ impl Target {
             bytecode_path: None,
             runtime_object,
         };
-        if found.code == Code::Bytecode {
+        if found.code == RuntimeCode::Bytecode {
             (target.bytecode_path, target.bytecode) =
                 bytecode::file(&target, memory, files).unzip();
         }
@@ -241,8 +241,8 @@ impl Target {
     pub fn interpreted(&self, memory: &dyn Memory) -> Range<u64> {
         let word = |name: &str| self.global(name).and_then(|at| memory.word(at)).unwrap_or(0);
         match self.code {
-            Code::Native => 0..0,
-            Code::Bytecode => {
+            RuntimeCode::Native => 0..0,
+            RuntimeCode::Bytecode => {
                 let start = word("caml_start_code");
                 start..start.saturating_add(word("caml_code_size"))
             }
