@@ -6,8 +6,8 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use bactrian_snapshot::{
-    BlockId, Columns, GROUP_BLOCKS, GroupBuilder, Info, Location, Module, ModuleId, Pointer, Root,
-    RootKind, Sample, StackId, StackNode, Tables, ThreadId, Writer, tag,
+    BlockId, Columns, GROUP_BLOCKS, GroupBuilder, Info, Module, ModuleId, Pointer, Root, RootKind,
+    Sample, SnapshotLocation, StackId, StackNode, Tables, ThreadId, Writer, tag,
 };
 use bactrian_types::{
     Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, ModuleField,
@@ -159,7 +159,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn block(&mut self, words: u64, tag: u8) -> Result<(), bactrian_snapshot::Error> {
+    fn block(&mut self, words: u64, tag: u8) -> Result<(), bactrian_snapshot::SnapshotError> {
         if self.group.blocks() == GROUP_BLOCKS {
             self.encoded.push(self.group.finish()?);
             self.group.start(BlockId(self.next));
@@ -170,7 +170,7 @@ impl Builder {
         Ok(())
     }
 
-    fn text(&mut self) -> Result<(), bactrian_snapshot::Error> {
+    fn text(&mut self) -> Result<(), bactrian_snapshot::SnapshotError> {
         self.block(2, tag::STRING)?;
         self.group.string(3, b"");
         Ok(())
@@ -182,7 +182,7 @@ impl Builder {
         at: u32,
         people: u32,
         random: &mut Random,
-    ) -> Result<(), bactrian_snapshot::Error> {
+    ) -> Result<(), bactrian_snapshot::SnapshotError> {
         let first = at * PERSON;
         let to = |builder: &mut Builder, at: u32| builder.group.pointer(BlockId(first + at));
         self.block(5, 0)?;
@@ -234,7 +234,7 @@ fn tables(people: u32) -> Tables {
     tables.roots.push(Root { kind, target: Pointer::to(BlockId(held + 1)) });
     let (file, function) = (tables.names.add("main.ml"), tables.names.add("Main.f"));
     for line in [PERSON_LINE, CELL_LINE] {
-        let location = Location { function, file, line, start_char: 0, end_char: 9 };
+        let location = SnapshotLocation { function, file, line, start_char: 0, end_char: 9 };
         tables.stacks.push(StackNode { caller: None, location });
     }
     for at in (0..people).step_by(7) {

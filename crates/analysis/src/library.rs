@@ -4,7 +4,7 @@
 //! help. So what library code allocates is attributed to its caller wherever allocation sites are reported,
 //! unless raw sites are requested (`--raw`). [`is_library`] is the rule.
 
-use bactrian_snapshot::{Location, StackId, Tables};
+use bactrian_snapshot::{SnapshotLocation, StackId, Tables};
 pub use bactrian_trace::is_library;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,12 @@ pub struct LibraryOptions {
 
 /// The allocation site of a block in a snapshot: the innermost frame outside library code, or simply the
 /// innermost if `raw` is set or there is no other.
-pub(crate) fn place_of(tables: &Tables, stack: Option<StackId>, raw: bool) -> Option<Location> {
-    let is_wanted = |place: &Location| {
+pub(crate) fn place_of(
+    tables: &Tables,
+    stack: Option<StackId>,
+    raw: bool,
+) -> Option<SnapshotLocation> {
+    let is_wanted = |place: &SnapshotLocation| {
         raw || !is_library(tables.names.get(place.function), tables.names.get(place.file))
     };
     tables.innermost(stack, is_wanted)

@@ -61,13 +61,15 @@ pub fn open_types(path: &Path) -> Result<Table, Failure> {
 }
 
 /// Why a snapshot cannot be opened.
-pub fn bad_snapshot(path: &Path, error: &bactrian_snapshot::Error) -> anyhow::Error {
+pub fn bad_snapshot(path: &Path, error: &bactrian_snapshot::SnapshotError) -> anyhow::Error {
     let hint = match error {
-        bactrian_snapshot::Error::Version(version) if *version < bactrian_snapshot::VERSION => {
+        bactrian_snapshot::SnapshotError::Version(version)
+            if *version < bactrian_snapshot::VERSION =>
+        {
             ". It was taken by an older Bactrian: take a new one"
         }
-        bactrian_snapshot::Error::Version(_) => NEWER,
-        bactrian_snapshot::Error::NotASnapshot { .. } => {
+        bactrian_snapshot::SnapshotError::Version(_) => NEWER,
+        bactrian_snapshot::SnapshotError::NotASnapshot { .. } => {
             ". Snapshots are written by `bactrian record --snapshots` and `bactrian snapshot`; \
              use `bactrian top` and others for traces"
         }

@@ -5,7 +5,7 @@ use std::io;
 
 /// Why a snapshot, or a part of it, could not be read or written.
 #[derive(Debug)]
-pub enum Error {
+pub enum SnapshotError {
     /// The error of the operating system.
     Io(io::Error),
     /// The bytes are not a snapshot.
@@ -29,40 +29,40 @@ pub enum Error {
 }
 
 /// The result of reading or writing a snapshot.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, SnapshotError>;
 
-impl fmt::Display for Error {
+impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io(error) => write!(f, "{error}"),
-            Error::NotASnapshot { offset, reason } => {
+            SnapshotError::Io(error) => write!(f, "{error}"),
+            SnapshotError::NotASnapshot { offset, reason } => {
                 write!(f, "not a readable heap snapshot: {reason} (at byte {offset})")
             }
-            Error::Version(version) => write!(
+            SnapshotError::Version(version) => write!(
                 f,
                 "a heap snapshot of format version {version}; this reads version {}",
                 crate::VERSION
             ),
-            Error::Damaged { offset, reason } => write!(f, "{reason} (at byte {offset})"),
-            Error::Misuse(what) => {
+            SnapshotError::Damaged { offset, reason } => write!(f, "{reason} (at byte {offset})"),
+            SnapshotError::Misuse(what) => {
                 write!(f, "a snapshot cannot be written like this: {what}")
             }
         }
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for SnapshotError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             // Display already prints the error itself.
-            Error::Io(error) => error.source(),
+            SnapshotError::Io(error) => error.source(),
             _ => None,
         }
     }
 }
 
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Io(error)
+impl From<io::Error> for SnapshotError {
+    fn from(error: io::Error) -> SnapshotError {
+        SnapshotError::Io(error)
     }
 }

@@ -49,7 +49,7 @@
 //! }
 //! assert_eq!(snapshot.tables().roots, tables.roots);
 //! assert!(snapshot.losses().is_clean());
-//! # Ok::<(), bactrian_snapshot::Error>(())
+//! # Ok::<(), bactrian_snapshot::SnapshotError>(())
 //! ```
 
 mod error;
@@ -59,7 +59,7 @@ mod reader;
 mod wire;
 mod writer;
 
-pub use error::{Error, Result};
+pub use error::{Result, SnapshotError};
 pub use losses::{Incident, Losses};
 pub use model::*;
 pub use reader::{

@@ -3,7 +3,7 @@
 //! Parts of the *program* that could not be read when the snapshot was taken are another matter: see
 //! [`Tables::gaps`](crate::Tables::gaps).
 
-use crate::error::Error;
+use crate::error::SnapshotError;
 
 /// The maximum number of incidents kept; further ones are only counted.
 const MOST_INCIDENTS: usize = 20;
@@ -53,15 +53,15 @@ impl Losses {
     }
 
     /// Records that a group of `blocks` blocks could not be read.
-    pub fn note_group(&mut self, error: &Error, blocks: u32) {
+    pub fn note_group(&mut self, error: &SnapshotError, blocks: u32) {
         self.groups += 1;
         self.blocks += u64::from(blocks);
         self.note_error(error);
     }
 
-    pub(crate) fn note_error(&mut self, error: &Error) {
+    pub(crate) fn note_error(&mut self, error: &SnapshotError) {
         match error {
-            Error::Damaged { offset, reason } => self.note(*offset, reason),
+            SnapshotError::Damaged { offset, reason } => self.note(*offset, reason),
             other => self.note(0, other.to_string()),
         }
     }

@@ -36,7 +36,7 @@
 //! let class = typing.class_of(BlockId(0));
 //! assert_eq!(typing.classes()[class.index()].name, "string or bytes");
 //! assert_eq!(typing.category(BlockId(0)), Category::Exact);
-//! # Ok::<(), bactrian_snapshot::Error>(())
+//! # Ok::<(), bactrian_snapshot::SnapshotError>(())
 //! ```
 
 mod infer;

@@ -96,7 +96,7 @@ fn trace(path: &Path) -> io::Result<()> {
     writer.finish().map(drop)
 }
 
-fn snapshot(path: &Path) -> Result<(), bactrian_snapshot::Error> {
+fn snapshot(path: &Path) -> Result<(), bactrian_snapshot::SnapshotError> {
     let names = names();
     let count = names.len() as u32;
     let columns = Columns { strings: Some(200), ..Columns::default() };
@@ -109,7 +109,7 @@ fn snapshot(path: &Path) -> Result<(), bactrian_snapshot::Error> {
         taken: 1_700_000_000_000_000,
         ..Info::default()
     };
-    let file = File::create(path).map_err(bactrian_snapshot::Error::from)?;
+    let file = File::create(path).map_err(bactrian_snapshot::SnapshotError::from)?;
     let mut writer = bactrian_snapshot::Writer::new(file, columns, 2 * count, &info)?;
     let mut group = GroupBuilder::new(columns)?;
     group.start(BlockId(0));

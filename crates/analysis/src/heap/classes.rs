@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use bactrian_snapshot::{Location, Sample, Tables};
+use bactrian_snapshot::{Sample, SnapshotLocation, Tables};
 use bactrian_types::written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,7 +146,7 @@ impl ClassFilter {
         self.classes.as_ref().is_none_or(|classes| classes.contains(&class))
     }
 
-    fn has_place(&self, tables: &Tables, location: Option<Location>) -> bool {
+    fn has_place(&self, tables: &Tables, location: Option<SnapshotLocation>) -> bool {
         let is_it = |wanted: &Option<String>, by: ClassBy, fits: fn(&str, &str) -> bool| {
             wanted.as_ref().is_none_or(|wanted| fits(&label(tables, location, by).text(), wanted))
         };
@@ -380,11 +380,11 @@ pub(super) fn is_of_outside(heap: &Heap, node: u32) -> bool {
 }
 
 /// The label of an allocation site.
-pub(super) fn site_label(tables: &Tables, location: Option<Location>) -> Label {
+pub(super) fn site_label(tables: &Tables, location: Option<SnapshotLocation>) -> Label {
     label(tables, location, ClassBy::Site)
 }
 
-fn label(tables: &Tables, location: Option<Location>, by: ClassBy) -> Label {
+fn label(tables: &Tables, location: Option<SnapshotLocation>, by: ClassBy) -> Label {
     let Some(location) = location else { return Label::no_stack() };
     let function = match tables.names.get(location.function) {
         "" => "[unknown]",

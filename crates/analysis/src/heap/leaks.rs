@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use bactrian_graph::{NONE, Node};
-use bactrian_snapshot::Location;
+use bactrian_snapshot::SnapshotLocation;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -122,7 +122,7 @@ fn row(
     class: String,
     nodes: &[Node],
     roots: &[Node],
-    places: &HashMap<u32, Location>,
+    places: &HashMap<u32, SnapshotLocation>,
 ) -> LeakRow {
     let mut counted = Counted::default();
     let (mut by_root, mut by_place) = (HashMap::new(), HashMap::new());
@@ -138,7 +138,7 @@ fn row(
     }
     let root = by_root.into_iter().max_by_key(|&(root, words)| (words, root));
     let holder = root.filter(|(_, words)| words * super::WORD * 2 >= counted.bytes);
-    let key = |place: &Location| (place.line, place.start_char);
+    let key = |place: &SnapshotLocation| (place.line, place.start_char);
     let site = by_place.into_iter().max_by_key(|(place, count)| (*count, key(place)));
     LeakRow {
         class,
@@ -177,7 +177,7 @@ fn roots_above(heap: &Heap) -> Vec<Node> {
 }
 
 /// Allocation sites of sampled blocks.
-fn places(heap: &Heap) -> HashMap<u32, Location> {
+fn places(heap: &Heap) -> HashMap<u32, SnapshotLocation> {
     let tables = heap.tables();
     let place = |sample: &bactrian_snapshot::Sample| {
         Some((sample.block.0, place_of(tables, sample.stack, false)?))

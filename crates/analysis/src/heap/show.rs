@@ -2,7 +2,7 @@
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
-    BlockId, FiberOwner, Field, FieldValue, FinaliserKind, Location, StackId, WeakSlot, tag,
+    BlockId, FiberOwner, Field, FieldValue, FinaliserKind, SnapshotLocation, StackId, WeakSlot, tag,
 };
 use bactrian_trace::Micros;
 use schemars::JsonSchema;
@@ -311,7 +311,8 @@ fn stack(heap: &Heap, innermost: Option<StackId>) -> Vec<String> {
     while let Some(node) = next.and_then(|id| heap.tables().stacks.get(id.index()))
         && frames.len() < FRAMES
     {
-        let name = |at: &Location| heap.location(at).unwrap_or_else(|| "unknown".to_owned());
+        let name =
+            |at: &SnapshotLocation| heap.location(at).unwrap_or_else(|| "unknown".to_owned());
         frames.push(name(&node.location));
         next = node.caller;
     }

@@ -24,7 +24,8 @@ fn recursion(lines: &[u32]) -> Heap {
     let mut blocks = vec![Text(80_000)];
     for (&line, frame) in lines.iter().zip(0..) {
         // Every second call in a line is at another character.
-        let location = Location { function, file, line, start_char: frame % 2, end_char: 9 };
+        let location =
+            SnapshotLocation { function, file, line, start_char: frame % 2, end_char: 9 };
         let return_address = u64::from(line * 16 + frame % 2);
         tables.frames.push(Frame { location, return_address, is_inlined: false });
         let kind = RootKind::Stack { thread: ThreadId(0), frame: Some(FrameId(frame)), slot: 8 };
@@ -40,8 +41,8 @@ fn recursion(lines: &[u32]) -> Heap {
 fn finalisers(count: u32) -> Heap {
     let mut tables = modules(&["Main"], &[]);
     let (function, file) = (tables.names.add("Main.close"), tables.names.add("main.ml"));
-    let location = Location { function, file, line: 3, ..Location::default() };
-    tables.codes = vec![Code { address: 64, location }];
+    let location = SnapshotLocation { function, file, line: 3, ..SnapshotLocation::default() };
+    tables.codes = vec![ClosureCode { address: 64, location }];
     let mut blocks = Vec::new();
     for _ in 0..count {
         let at = blocks.len() as u32;

@@ -1,7 +1,7 @@
 //! Blocks by class.
 
 use bactrian_analysis::heap::{ClassBy, ClassRow, ClassTable, classes};
-use bactrian_snapshot::{BlockId, Location, Sample, StackId, StackNode, Tables};
+use bactrian_snapshot::{BlockId, Sample, SnapshotLocation, StackId, StackNode, Tables};
 
 use super::written::{Block, Custom, Int, Made, Text, To, heap, modules};
 
@@ -51,7 +51,7 @@ fn with_samples(counts: &[(u32, u32)]) -> Tables {
     let file = tables.names.add("main.ml");
     for (line, name) in [(1, "Main.load"), (2, "Main.keep.(fun)")] {
         let function = tables.names.add(name);
-        let location = Location { function, file, line, start_char: 2, end_char: 9 };
+        let location = SnapshotLocation { function, file, line, start_char: 2, end_char: 9 };
         tables.stacks.push(StackNode { caller: None, location });
     }
     tables.samples = counts

@@ -202,10 +202,10 @@ fn heap_without_blocks_or_roots_has_a_root_of_all() {
 fn block_is_shown_with_its_fields_and_predecessors() {
     let mut tables = modules(&["Main"], &[(0, 3, 0), (0, 5, 1)]);
     let (function, file) = (tables.names.add("Main.close"), tables.names.add("main.ml"));
-    let location = Location { function, file, line: 9, ..Location::default() };
-    tables.codes = vec![Code { address: 64, location }];
+    let location = SnapshotLocation { function, file, line: 9, ..SnapshotLocation::default() };
+    tables.codes = vec![ClosureCode { address: 64, location }];
     tables.stacks = vec![
-        StackNode { caller: None, location: Location { line: 1, ..location } },
+        StackNode { caller: None, location: SnapshotLocation { line: 1, ..location } },
         StackNode { caller: Some(StackId(0)), location },
     ];
     let (block, stack, time) = (BlockId(1), Some(StackId(1)), Some(5));

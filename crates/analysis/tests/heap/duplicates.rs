@@ -117,7 +117,7 @@ fn with_samples(samples: &[(u32, u32, u32)]) -> Duplicates {
     tables.stacks = names
         .map(|function| StackNode {
             caller: None,
-            location: Location { function, line: 3, ..Location::default() },
+            location: SnapshotLocation { function, line: 3, ..SnapshotLocation::default() },
         })
         .to_vec();
     let sample = |&(block, stack, samples): &(u32, u32, u32)| Sample {

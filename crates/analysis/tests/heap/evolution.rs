@@ -6,7 +6,7 @@ use bactrian_analysis::heap::{
     HeapSums, classes_of, evolution, evolution_names,
 };
 use bactrian_snapshot::{
-    BlockId, Info, Location, Number, Sample, Snapshot, StackId, StackNode, Statistic,
+    BlockId, Info, Number, Sample, Snapshot, SnapshotLocation, StackId, StackNode, Statistic,
 };
 
 use super::written::{Block, Int, Made, Text, To, bytes_of, modules};
@@ -23,7 +23,7 @@ fn at(second: u64, cells: u32, is_all: bool) -> Heap {
     let file = tables.names.add("main.ml");
     for (line, name) in [(1, "Main.load"), (2, "Main.keep"), (3, "Other.make")] {
         let function = tables.names.add(name);
-        let location = Location { function, file, line, start_char: 2, end_char: 9 };
+        let location = SnapshotLocation { function, file, line, start_char: 2, end_char: 9 };
         tables.stacks.push(StackNode { caller: None, location });
     }
     let name = tables.names.add("compactions");

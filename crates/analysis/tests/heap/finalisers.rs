@@ -9,8 +9,8 @@ use super::written::{Block, Closure, Int, Made, Text, To, bytes, heap, modules};
 fn finalised(roots: &[(u32, u32, u32)], pairs: &[(u32, u32)]) -> Tables {
     let mut tables = modules(&["Main"], roots);
     let function = tables.names.add("Main.close");
-    let location = Location { function, ..Location::default() };
-    tables.codes = vec![Code { address: 64, location }];
+    let location = SnapshotLocation { function, ..SnapshotLocation::default() };
+    tables.codes = vec![ClosureCode { address: 64, location }];
     let pointer = |block: u32| Some(Pointer::to(BlockId(block)));
     let kind = FinaliserKind::First;
     for &(function, value) in pairs {

@@ -20,7 +20,7 @@ fn holders(heap: &Heap) -> Vec<(String, Vec<u32>)> {
 fn roots_are_a_tree_over_the_blocks() {
     let mut tables = modules(&["Main", "List"], &[(0, 2, 0), (0, 3, 1), (1, 0, 1)]);
     let (function, file) = (tables.names.add("Main.load"), tables.names.add("main.ml"));
-    let location = Location { function, file, line: 12, ..Location::default() };
+    let location = SnapshotLocation { function, file, line: 12, ..SnapshotLocation::default() };
     tables.frames = vec![Frame { location, return_address: 77, is_inlined: false }];
     let thread = Thread {
         number: 0,
@@ -120,9 +120,11 @@ fn finalisers_hold_values_that_nothing_else_holds() {
 fn blocks_are_described_and_found() {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
     let (function, file) = (tables.names.add("Main.load"), tables.names.add("main.ml"));
-    let location = Location { function, file, line: 12, ..Location::default() };
-    tables.codes =
-        vec![Code { address: 1, location }, Code { address: 0x40, location: Location::default() }];
+    let location = SnapshotLocation { function, file, line: 12, ..SnapshotLocation::default() };
+    tables.codes = vec![
+        ClosureCode { address: 1, location },
+        ClosureCode { address: 0x40, location: SnapshotLocation::default() },
+    ];
     tables.customs = vec![tables.names.add("_bigarr02")];
     tables.labels = vec![Label { block: BlockId(0), name: tables.names.add("Main.table") }];
     let blocks: [Made; 7] = [

@@ -71,8 +71,9 @@ fn finaliser_cycles_of_any_size_come_first() {
     let blocks = [Closure(0, vec![To(1)]), Block(0, vec![Int(1)]), Text(1_000_000)];
     let mut tables = modules(&["Main"], &[(0, 0, 2)]);
     let (name, file) = (tables.names.add("Main.close"), tables.names.add("main.ml"));
-    let location = Location { function: name, file, line: 3, ..Location::default() };
-    tables.codes = vec![Code { address: 64, location }];
+    let location =
+        SnapshotLocation { function: name, file, line: 3, ..SnapshotLocation::default() };
+    tables.codes = vec![ClosureCode { address: 64, location }];
     let [function, value] = [0, 1].map(|block| Some(Pointer::to(BlockId(block))));
     tables.finalisers = vec![Finaliser { kind: FinaliserKind::First, value, function }];
     let found = suspects(&large(&blocks, &tables), None);

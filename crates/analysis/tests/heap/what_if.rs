@@ -57,8 +57,8 @@ fn memory_held_by_two_is_freed_without_both() {
 fn lines_and_finalisers_can_be_cut() {
     let mut tables = modules(&["Main"], &[(0, 0, 0), (0, 1, 1)]);
     let (function, file) = (tables.names.add("Main.f"), tables.names.add("src/main.ml"));
-    let location = Location { function, file, line: 12, ..Location::default() };
-    tables.codes = vec![Code { address: 64, location }];
+    let location = SnapshotLocation { function, file, line: 12, ..SnapshotLocation::default() };
+    tables.codes = vec![ClosureCode { address: 64, location }];
     tables.stacks = vec![StackNode { caller: None, location }];
     let stack = Some(StackId(0));
     let sample = Sample { block: BlockId(1), allocation: 0, samples: 1, stack, time: None };

@@ -137,7 +137,8 @@ pub fn modules(names: &[&str], roots: &[(u32, u32, u32)]) -> Tables {
 /// A chain of closures, each with its own function.
 pub fn closures(count: u32) -> Heap {
     let mut tables = modules(&["Main"], &[(0, 0, 0)]);
-    let code = |n: u32| Code { address: u64::from(n) * 16, location: Location::default() };
+    let code =
+        |n: u32| ClosureCode { address: u64::from(n) * 16, location: SnapshotLocation::default() };
     tables.codes = (0..count).map(code).collect();
     let closure = |n: u32| Closure(n, vec![if n + 1 < count { To(n + 1) } else { Int(0) }]);
     let blocks: Vec<_> = (0..count).map(closure).collect();

@@ -6,7 +6,7 @@ use std::io;
 
 use bactrian_agent_abi::token;
 use bactrian_snapshot::{
-    Code, CodeId, CustomId, Location, Number, Oddity, Sample, SizeClass, Statistic,
+    ClosureCode, CodeId, CustomId, Number, Oddity, Sample, SizeClass, SnapshotLocation, Statistic,
 };
 
 use super::customs::{Customs, Shares};
@@ -81,13 +81,13 @@ impl Accountant<'_> {
         let functions = names.functions(&codes);
         let tables = &mut self.maker.tables;
         for (number, (address, function)) in codes.into_iter().zip(functions).enumerate() {
-            let location = Location {
+            let location = SnapshotLocation {
                 function: tables.names.add(&function.name),
                 file: tables.names.add(function.file.as_deref().unwrap_or("")),
                 line: function.line,
-                ..Location::default()
+                ..SnapshotLocation::default()
             };
-            tables.codes.push(Code { address, location });
+            tables.codes.push(ClosureCode { address, location });
             references.codes.insert(address, CodeId(number as u32));
         }
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use bactrian_snapshot::{
-    BlockId, CodeId, Columns, CustomId, EncodedGroup, Error, GROUP_BLOCKS, GroupBuilder, tag,
+    BlockId, CodeId, Columns, CustomId, EncodedGroup, GROUP_BLOCKS, GroupBuilder, SnapshotError,
+    tag,
 };
 
 use super::block::{Closures, Contents, Header, INFIX};
@@ -43,7 +44,7 @@ impl Encoder<'_> {
     ///
     /// # Errors
     /// Errors of encoding and of `write`.
-    pub fn encode<E: From<Error>>(
+    pub fn encode<E: From<SnapshotError>>(
         &self,
         blocks: u32,
         mut write: impl FnMut(EncodedGroup) -> Result<(), E>,
@@ -54,7 +55,7 @@ impl Encoder<'_> {
         let groups = blocks.div_ceil(GROUP_BLOCKS) as usize;
         let mut builders: Vec<GroupBuilder> = (0..self.threads)
             .map(|_| GroupBuilder::new(self.columns))
-            .collect::<Result<_, Error>>()?;
+            .collect::<Result<_, SnapshotError>>()?;
         let mut done = 0;
         while done < groups {
             let batch = (done..groups).take(BATCH * self.threads);
@@ -78,7 +79,7 @@ impl Encoder<'_> {
             done += slots.len();
             for (_, slot) in slots {
                 let encoded = slot.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-                write(encoded.unwrap_or(Err(Error::Misuse("a group was not encoded")))?)?;
+                write(encoded.unwrap_or(Err(SnapshotError::Misuse("a group was not encoded")))?)?;
             }
         }
         Ok(())
@@ -89,7 +90,7 @@ impl Encoder<'_> {
         pages: &[&Page],
         first: u32,
         builder: &mut GroupBuilder,
-    ) -> Result<EncodedGroup, Error> {
+    ) -> Result<EncodedGroup, SnapshotError> {
         builder.start(BlockId(first));
         let start = pages.partition_point(|page| page.first_number() <= first).saturating_sub(1);
         let mut scratch = Scratch::default();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bactrian_snapshot::{Location, Names, Sampling, StackId, StackNode};
+use bactrian_snapshot::{Names, Sampling, SnapshotLocation, StackId, StackNode};
 use bactrian_trace::{Event, FrameId, Frames, Index, Input, Reader, Stacks};
 
 /// What a trace says about an allocation.
@@ -99,9 +99,9 @@ impl Tree {
             let mut caller = caller.and_then(|caller| named.last_of.get(caller.index()).copied());
             let places = frames.locations(frame);
             // A frame without known locations is still a frame.
-            let unknown = (places.is_empty()).then(Location::default);
+            let unknown = (places.is_empty()).then(SnapshotLocation::default);
             let text = frames.names();
-            let known = places.iter().map(|place| Location {
+            let known = places.iter().map(|place| SnapshotLocation {
                 function: names.add_bytes(text.bytes(place.function)),
                 file: names.add_bytes(text.bytes(place.file)),
                 line: place.line,

@@ -8,8 +8,8 @@ use bactrian_ocaml::linked_units::LinkedUnit;
 use bactrian_ocaml::symbol;
 use bactrian_snapshot::{
     BlockId, Continuation, Ephemeron, FiberOwner, FiberStack, Finaliser, FinaliserKind,
-    FinaliserPart, FrameId, Label, Location, MODULES_OF_BYTECODE, Module, ModuleId, NameId,
-    Pointer, Root, RootKind, Space, SpaceKind, StackValue, Tables, Thread, ThreadId, WeakSlot,
+    FinaliserPart, FrameId, Label, MODULES_OF_BYTECODE, Module, ModuleId, NameId, Pointer, Root,
+    RootKind, SnapshotLocation, Space, SpaceKind, StackValue, Tables, Thread, ThreadId, WeakSlot,
 };
 
 use super::encode::closure_around;
@@ -152,7 +152,10 @@ impl<'a> TableMaker<'a> {
         let places = frame.map_or(&[][..], |frame| &frame.locations);
         let symbol = frame.map_or("", |frame| &frame.symbol);
         if places.is_empty() {
-            let location = Location { function: self.symbol_name(symbol), ..Location::default() };
+            let location = SnapshotLocation {
+                function: self.symbol_name(symbol),
+                ..SnapshotLocation::default()
+            };
             self.push_frame(location, return_address, false);
         }
         for (at, place) in places.iter().enumerate() {
@@ -160,7 +163,7 @@ impl<'a> TableMaker<'a> {
                 true => self.symbol_name(symbol),
                 false => self.tables.names.add(&place.function),
             };
-            let location = Location {
+            let location = SnapshotLocation {
                 function,
                 file: self.tables.names.add(&place.file),
                 line: place.line,
@@ -172,7 +175,7 @@ impl<'a> TableMaker<'a> {
         first
     }
 
-    fn push_frame(&mut self, location: Location, return_address: u64, is_inlined: bool) {
+    fn push_frame(&mut self, location: SnapshotLocation, return_address: u64, is_inlined: bool) {
         let frame = bactrian_snapshot::Frame { location, return_address, is_inlined };
         self.tables.frames.push(frame);
     }

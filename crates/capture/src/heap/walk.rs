@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_snapshot::{Columns, Error, GROUP_BLOCKS, Info, Writer};
+use bactrian_snapshot::{Columns, GROUP_BLOCKS, Info, SnapshotError, Writer};
 
 use super::account::Accountant;
 use super::block::Closures;
@@ -63,9 +63,9 @@ impl Subject<'_> {
         i32::try_from(number).ok().filter(|number| *number != 0)
     }
 
-    fn heed_the_user(&self) -> Result<(), Error> {
+    fn heed_the_user(&self) -> Result<(), SnapshotError> {
         match self.signal() {
-            Some(_) => Err(Error::Misuse("a signal requested to stop")),
+            Some(_) => Err(SnapshotError::Misuse("a signal requested to stop")),
             None => Ok(()),
         }
     }
@@ -147,7 +147,7 @@ pub fn walk<W: Write>(
     options: &Options,
     mut release: impl FnMut(&[Range<u64>]),
     out: W,
-) -> Result<(W, Summary), Error> {
+) -> Result<(W, Summary), SnapshotError> {
     let Subject { memory, target, listing, .. } = *subject;
     let mut clock = Clock(Instant::now());
     let mut times = Times::default();
@@ -186,8 +186,8 @@ pub fn walk<W: Write>(
     (subject.progress)(MARKED);
 
     let blocks = image.number();
-    let blocks =
-        u32::try_from(blocks).map_err(|_| Error::Misuse("more blocks than a snapshot can have"))?;
+    let blocks = u32::try_from(blocks)
+        .map_err(|_| SnapshotError::Misuse("more blocks than a snapshot can have"))?;
     let mut accountant = Accountant {
         subject,
         memory: &held,

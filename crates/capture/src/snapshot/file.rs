@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use bactrian_snapshot::Error;
+use bactrian_snapshot::SnapshotError;
 use tempfile::NamedTempFile;
 
 use super::Failure;
@@ -55,7 +55,7 @@ pub fn write(
     let (Limited { out, .. }, summary) =
         walk(subject, options, release, out).map_err(|why| match (why, subject.signal()) {
             (_, Some(signal)) => Failure::Interrupted(signal),
-            (Error::Misuse(what), None) => {
+            (SnapshotError::Misuse(what), None) => {
                 Failure::Refused(format!("the heap cannot be written as a snapshot: {what}"))
             }
             (other, None) => cannot(&other),

@@ -84,14 +84,14 @@ pub fn bytes() -> Vec<u8> {
 fn tables() -> Tables {
     let mut tables = Tables::default();
     tables.modules.push(Module::named(tables.names.add("Main")));
-    let place = |tables: &mut Tables, function: &str, line| Location {
+    let place = |tables: &mut Tables, function: &str, line| SnapshotLocation {
         function: tables.names.add(function),
         file: tables.names.add("src/main.ml"),
         line,
-        ..Location::default()
+        ..SnapshotLocation::default()
     };
     let location = place(&mut tables, "Main.f", 3);
-    tables.codes.push(Code { address: 0x1000, location });
+    tables.codes.push(ClosureCode { address: 0x1000, location });
     tables.customs.push(tables.names.add("_bigarr02"));
     let location = place(&mut tables, "Main.load", 12);
     tables.frames.push(Frame { location, return_address: 0x2000, is_inlined: false });

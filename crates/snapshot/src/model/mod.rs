@@ -20,7 +20,7 @@ pub use roots::{
 };
 pub use shape::{Columns, Scanned, tag};
 pub use tables::{
-    Code, Environment, FieldVariable, Frame, Label, Location, Memory, Module, Number, Oddity,
-    Sampling, SizeClass, SlotVariable, Space, SpaceKind, StackNode, Statistic, Tables, Thread,
-    Variable, Variables,
+    ClosureCode, Environment, FieldVariable, Frame, Label, Memory, Module, Number, Oddity,
+    Sampling, SizeClass, SlotVariable, SnapshotLocation, Space, SpaceKind, StackNode, Statistic,
+    Tables, Thread, Variable, Variables,
 };

@@ -32,7 +32,7 @@ pub struct Tables {
     /// Suspended continuations, in order of blocks.
     pub continuations: Vec<Continuation>,
     /// Functions that closures refer to.
-    pub codes: Vec<Code>,
+    pub codes: Vec<ClosureCode>,
     /// Identifiers of custom blocks, such as `_bigarr02`.
     pub customs: Vec<NameId>,
     /// Symbols of static blocks, such as `Main.table`, in order of blocks.
@@ -193,7 +193,7 @@ pub struct Thread {
 
 /// A source location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Location {
+pub struct SnapshotLocation {
     /// The function, such as `Stdlib.List.map`.
     pub function: NameId,
     /// The source file.
@@ -210,7 +210,7 @@ pub struct Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Where in the source the call is made.
-    pub location: Location,
+    pub location: SnapshotLocation,
     /// The return address; in bytecode the number of the instruction.
     pub return_address: u64,
     /// Whether the function was inlined into the function of the next frame and so has no physical frame.
@@ -219,11 +219,11 @@ pub struct Frame {
 
 /// A function that closures refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct ClosureCode {
     /// Its address; in bytecode the number of its first instruction.
     pub address: u64,
     /// Its name and where it is defined.
-    pub location: Location,
+    pub location: SnapshotLocation,
 }
 
 /// Which source variables are in closure environments and on stacks.
@@ -290,7 +290,7 @@ pub struct StackNode {
     /// The stack of the caller, which has a smaller number. `None` for the outermost frame.
     pub caller: Option<StackId>,
     /// The frame.
-    pub location: Location,
+    pub location: SnapshotLocation,
 }
 
 /// Something unexpected in the heap.
@@ -307,8 +307,8 @@ impl Tables {
     pub fn innermost(
         &self,
         stack: Option<StackId>,
-        is_wanted: impl Fn(&Location) -> bool,
-    ) -> Option<Location> {
+        is_wanted: impl Fn(&SnapshotLocation) -> bool,
+    ) -> Option<SnapshotLocation> {
         let node = |id: StackId| self.stacks.get(id.index());
         let innermost = node(stack?)?;
         let outwards = std::iter::successors(Some(innermost), |inner| node(inner.caller?));

@@ -1,11 +1,11 @@
 //! What is where in a file: read from its directory, or found by going from section to section.
 
 use super::source::Source;
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::losses::Losses;
 use crate::model::{GROUP_BLOCKS, GroupFacts};
 use crate::wire::{
-    Cursor, FileHeader, Header, Kind, Place, Record, SECTION_HEADER, Trailer, unpack,
+    Cursor, FileHeader, Header, Record, SECTION_HEADER, SectionEntry, SectionKind, Trailer, unpack,
 };
 
 /// The groups and sections of a file.
@@ -13,9 +13,9 @@ use crate::wire::{
 pub(super) struct Directory {
     pub groups: Vec<GroupFacts>,
     /// For each of `groups`, where its facts and its columns are.
-    pub sections: Vec<Vec<Place>>,
+    pub sections: Vec<Vec<SectionEntry>>,
     /// Sections that belong to no group.
-    pub others: Vec<Place>,
+    pub others: Vec<SectionEntry>,
 }
 
 impl Directory {
@@ -23,7 +23,7 @@ impl Directory {
     pub fn find(source: &Source, header: &FileHeader, losses: &mut Losses) -> Result<Directory> {
         match Directory::told(source, header) {
             Ok(directory) => Ok(directory),
-            Err(Error::Damaged { offset, reason }) => {
+            Err(SnapshotError::Damaged { offset, reason }) => {
                 losses.is_cut = true;
                 losses.note(offset, reason);
                 let directory = Directory::search(source, losses)?;
@@ -40,18 +40,20 @@ impl Directory {
         let end = source.len();
         let trailer_at = end.saturating_sub(Trailer::LENGTH as u64);
         let trailer = source.read(trailer_at, Trailer::LENGTH as u64)?;
-        let damaged = |reason: &str| Error::Damaged { offset: trailer_at, reason: reason.into() };
+        let damaged =
+            |reason: &str| SnapshotError::Damaged { offset: trailer_at, reason: reason.into() };
         let trailer = Trailer::read(&trailer).map_err(|fault| damaged(fault.0))?;
         if trailer.offset.checked_add(trailer.length) != Some(trailer_at) {
             return Err(damaged("the directory is not where the trailer says"));
         }
-        let place = Place { kind: Kind::Directory as u16, number: 0, offset: trailer.offset };
+        let place =
+            SectionEntry { kind: SectionKind::Directory as u16, number: 0, offset: trailer.offset };
         let contents = read_section(source, &place)?;
         let damaged =
-            |reason: &str| Error::Damaged { offset: trailer.offset, reason: reason.into() };
+            |reason: &str| SnapshotError::Damaged { offset: trailer.offset, reason: reason.into() };
         let mut cursor = Cursor::new(&contents);
         let groups = Vec::get(&mut cursor).map_err(|fault| damaged(fault.0))?;
-        let places: Vec<Place> = Vec::get(&mut cursor).map_err(|fault| damaged(fault.0))?;
+        let places: Vec<SectionEntry> = Vec::get(&mut cursor).map_err(|fault| damaged(fault.0))?;
         let directory = Directory::sorted(groups, &places, trailer.offset).map_err(damaged)?;
         directory.check(header).map_err(damaged)?;
         Ok(directory)
@@ -61,10 +63,10 @@ impl Directory {
     /// directory can claim.
     fn sorted(
         groups: Vec<GroupFacts>,
-        places: &[Place],
+        places: &[SectionEntry],
         end: u64,
     ) -> std::result::Result<Directory, &'static str> {
-        let apart = |pair: &[Place]| {
+        let apart = |pair: &[SectionEntry]| {
             let next = pair[0].offset.checked_add(SECTION_HEADER as u64);
             next.is_some_and(|next| next <= pair[1].offset)
         };
@@ -75,9 +77,9 @@ impl Directory {
             Directory { sections: vec![Vec::new(); groups.len()], ..Directory::default() };
         let mut announced = 0_u32;
         for &place in places {
-            match Kind::from_code(place.kind) {
-                Some(kind) if kind == Kind::Group || kind.is_column() => {
-                    announced += u32::from(kind == Kind::Group);
+            match SectionKind::from_code(place.kind) {
+                Some(kind) if kind == SectionKind::Group || kind.is_column() => {
+                    announced += u32::from(kind == SectionKind::Group);
                     if announced.checked_sub(1) != Some(place.number) {
                         return Err("groups are not in order");
                     }
@@ -126,14 +128,14 @@ impl Directory {
                     break;
                 }
             };
-            let place = Place { kind: header.kind, number: header.number, offset: at };
+            let place = SectionEntry { kind: header.kind, number: header.number, offset: at };
             let next = at.saturating_add(SECTION_HEADER as u64).saturating_add(header.stored);
             if next > source.len() {
                 losses.note(at, format!("the file ends inside a section: {}", name(header.kind)));
                 break;
             }
-            match Kind::from_code(header.kind) {
-                Some(Kind::Group) => {
+            match SectionKind::from_code(header.kind) {
+                Some(SectionKind::Group) => {
                     current = None;
                     match next_group(source, &place, directory.groups.last()) {
                         Ok(facts) => {
@@ -141,7 +143,7 @@ impl Directory {
                             directory.groups.push(facts);
                             directory.sections.push(vec![place]);
                         }
-                        Err(error @ Error::Damaged { .. }) => {
+                        Err(error @ SnapshotError::Damaged { .. }) => {
                             losses.groups += 1;
                             losses.note_error(&error);
                         }
@@ -166,16 +168,20 @@ impl Directory {
 }
 
 /// The facts of a group as written before its columns.
-pub(super) fn group_facts(source: &Source, place: &Place) -> Result<GroupFacts> {
+pub(super) fn group_facts(source: &Source, place: &SectionEntry) -> Result<GroupFacts> {
     let contents = read_section(source, place)?;
-    GroupFacts::get(&mut Cursor::new(&contents)).map_err(|fault| Error::Damaged {
+    GroupFacts::get(&mut Cursor::new(&contents)).map_err(|fault| SnapshotError::Damaged {
         offset: place.offset,
         reason: format!("the facts of a group: {}", fault.0),
     })
 }
 
 /// The facts of a group that was found after another.
-fn next_group(source: &Source, place: &Place, before: Option<&GroupFacts>) -> Result<GroupFacts> {
+fn next_group(
+    source: &Source,
+    place: &SectionEntry,
+    before: Option<&GroupFacts>,
+) -> Result<GroupFacts> {
     let facts = group_facts(source, place)?;
     // Groups may be lost in between, but no more than there is room for.
     let room = place.offset / SECTION_HEADER as u64 * u64::from(GROUP_BLOCKS);
@@ -186,7 +192,7 @@ fn next_group(source: &Source, place: &Place, before: Option<&GroupFacts>) -> Re
         return Ok(facts);
     }
     let reason = "a group does not follow the one before".to_owned();
-    Err(Error::Damaged { offset: place.offset, reason })
+    Err(SnapshotError::Damaged { offset: place.offset, reason })
 }
 
 fn is_sound(facts: &GroupFacts) -> bool {
@@ -197,12 +203,12 @@ fn is_sound(facts: &GroupFacts) -> bool {
 }
 
 fn name(code: u16) -> &'static str {
-    Kind::from_code(code).map_or("of an unknown kind", Kind::name)
+    SectionKind::from_code(code).map_or("of an unknown kind", SectionKind::name)
 }
 
 /// The contents of the section at a place. The section must be of the kind that the place says.
-pub(super) fn read_section(source: &Source, place: &Place) -> Result<Vec<u8>> {
-    let damaged = |what: &str| Error::Damaged {
+pub(super) fn read_section(source: &Source, place: &SectionEntry) -> Result<Vec<u8>> {
+    let damaged = |what: &str| SnapshotError::Damaged {
         offset: place.offset,
         reason: format!("section \"{}\": {what}", name(place.kind)),
     };

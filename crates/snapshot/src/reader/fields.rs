@@ -1,9 +1,9 @@
 //! Fields of the blocks of a group, and the pointers among them.
 
 use super::group::{Block, Group, TOO_MUCH, environment};
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::model::{BlockId, Pointer, Scanned};
-use crate::wire::{Cursor, Fault, FieldKind, Guess, Kind, Kinds, Parse};
+use crate::wire::{Cursor, Fault, FieldKind, Guess, Kinds, Parse, SectionKind};
 
 /// A field that is a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,14 @@ pub struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub(super) fn read(group: &'a Group<'a>) -> Result<Fields<'a>> {
         let immediates = match group.snapshot().columns().immediates {
-            true => Some(group.column(Kind::Immediates)?),
+            true => Some(group.column(SectionKind::Immediates)?),
             false => None,
         };
         Ok(Fields {
             group,
-            kinds: group.column(Kind::FieldKinds)?,
-            targets: group.column(Kind::Targets)?,
-            closures: group.column(Kind::Closures)?,
+            kinds: group.column(SectionKind::FieldKinds)?,
+            targets: group.column(SectionKind::Targets)?,
+            closures: group.column(SectionKind::Closures)?,
             immediates,
         })
     }
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
     }
 
     #[cold]
-    fn fail(&mut self, fault: &Fault) -> Error {
+    fn fail(&mut self, fault: &Fault) -> SnapshotError {
         // No more fields, and no second error.
         self.blocks = [].iter();
         self.end = self.field;

@@ -3,9 +3,9 @@
 use super::Snapshot;
 use super::directory::read_section;
 use super::fields::Fields;
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::model::{BlockId, CodeId, CustomId, GroupFacts, tag};
-use crate::wire::{Cursor, Fault, Kind, Parse, shape_tag, shape_words};
+use crate::wire::{Cursor, Fault, Parse, SectionKind, shape_tag, shape_words};
 
 /// A block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,12 +74,12 @@ pub struct Group<'a> {
 impl<'a> Group<'a> {
     pub(super) fn read(snapshot: &'a Snapshot, index: usize) -> Result<Group<'a>> {
         if index >= snapshot.groups().len() {
-            return Err(Error::Misuse("there is no such group"));
+            return Err(SnapshotError::Misuse("there is no such group"));
         }
         let mut group = Group { snapshot, index, blocks: Vec::new() };
-        let shapes = group.column(Kind::Shapes)?;
-        let long_shapes = group.column(Kind::LongShapes)?;
-        let gaps = group.column(Kind::Gaps)?;
+        let shapes = group.column(SectionKind::Shapes)?;
+        let long_shapes = group.column(SectionKind::LongShapes)?;
+        let gaps = group.column(SectionKind::Gaps)?;
         let blocks = blocks(group.facts(), &shapes, &long_shapes, &gaps);
         group.blocks = blocks.map_err(|fault| group.damaged(&fault))?;
         Ok(group)
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
     /// # Errors
     /// The column is damaged.
     pub fn closures(&self) -> Result<Vec<Closure>> {
-        let column = self.column(Kind::Closures)?;
+        let column = self.column(SectionKind::Closures)?;
         self.described(&column, tag::CLOSURE, |cursor, block| {
             let environment = environment(cursor, block)?;
             let count = cursor.varint()?;
@@ -126,7 +126,7 @@ impl<'a> Group<'a> {
     /// # Errors
     /// The column is damaged.
     pub fn customs(&self) -> Result<Vec<Custom>> {
-        let column = self.column(Kind::CustomBlocks)?;
+        let column = self.column(SectionKind::CustomBlocks)?;
         self.described(&column, tag::CUSTOM, |cursor, block| {
             let identifier = CustomId(small(cursor.varint()?)?);
             Ok(Custom { block: block.id, identifier, external_bytes: cursor.varint()? })
@@ -138,12 +138,12 @@ impl<'a> Group<'a> {
     /// # Errors
     /// A column is damaged.
     pub fn strings(&self) -> Result<Vec<Text>> {
-        let tails = self.column(Kind::Tails)?;
+        let tails = self.column(SectionKind::Tails)?;
         let mut strings = self.described(&tails, tag::STRING, |cursor, block| {
             Ok(Text { block: block.id, bytes: string_bytes(cursor, block)?, prefix: None })
         })?;
         if self.snapshot.columns().strings.is_some() {
-            let prefixes = self.column(Kind::Prefixes)?;
+            let prefixes = self.column(SectionKind::Prefixes)?;
             let mut next = strings.iter_mut();
             self.described(&prefixes, tag::STRING, |cursor, _| {
                 let length = cursor.varint()?.min(usize::MAX as u64) as usize;
@@ -162,7 +162,7 @@ impl<'a> Group<'a> {
     /// # Errors
     /// The column is damaged.
     pub fn string_bytes(&self) -> Result<u64> {
-        let tails = self.column(Kind::Tails)?;
+        let tails = self.column(SectionKind::Tails)?;
         let mut sum = 0_u64;
         self.described(&tails, tag::STRING, |cursor, block| {
             sum = sum.saturating_add(string_bytes(cursor, block)?);
@@ -178,7 +178,7 @@ impl<'a> Group<'a> {
     /// The column is damaged.
     pub fn equals(&self) -> Result<Vec<Equal>> {
         let column = match self.snapshot.columns().equals {
-            true => self.column(Kind::Equals)?,
+            true => self.column(SectionKind::Equals)?,
             false => return Ok(Vec::new()),
         };
         equals(&self.blocks, &column).map_err(|fault| self.damaged(&fault))
@@ -199,7 +199,7 @@ impl<'a> Group<'a> {
     }
 
     /// The contents of a column; empty if it is missing, because empty columns are not written.
-    pub(super) fn column(&self, kind: Kind) -> Result<Vec<u8>> {
+    pub(super) fn column(&self, kind: SectionKind) -> Result<Vec<u8>> {
         let places = &self.snapshot.directory.sections[self.index];
         let place = places.iter().find(|place| place.kind == kind as u16);
         place.map_or(Ok(Vec::new()), |place| read_section(&self.snapshot.source, place))
@@ -214,9 +214,9 @@ impl<'a> Group<'a> {
         self.snapshot.directory.sections[self.index].first().map_or(0, |place| place.offset)
     }
 
-    pub(super) fn damaged(&self, fault: &Fault) -> Error {
+    pub(super) fn damaged(&self, fault: &Fault) -> SnapshotError {
         let reason = format!("group {}: {}", self.index, fault.0);
-        Error::Damaged { offset: self.offset(), reason }
+        SnapshotError::Damaged { offset: self.offset(), reason }
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use crate::error::Result;
 use crate::losses::Losses;
 use crate::model::{BlockId, Columns, GroupFacts, Info, Tables};
-use crate::wire::{FileHeader, Kind, MAGIC, SECTION_HEADER};
+use crate::wire::{FileHeader, MAGIC, SECTION_HEADER, SectionKind};
 use directory::Directory;
 use source::Source;
 
@@ -58,11 +58,12 @@ impl Snapshot {
         let header = FileHeader::read(&source.read(0, FileHeader::LENGTH as u64)?)?;
         let mut losses = Losses::default();
         let directory = Directory::find(&source, &header, &mut losses)?;
-        let info = tables::record(&source, &directory.others, Kind::Info).unwrap_or_else(|error| {
-            losses.tables += 1;
-            losses.note_error(&error);
-            Info::default()
-        });
+        let info =
+            tables::record(&source, &directory.others, SectionKind::Info).unwrap_or_else(|error| {
+                losses.tables += 1;
+                losses.note_error(&error);
+                Info::default()
+            });
         Ok(Snapshot { source, header, info, directory, losses, tables: OnceLock::new() })
     }
 

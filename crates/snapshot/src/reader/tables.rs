@@ -2,38 +2,43 @@
 
 use super::directory::read_section;
 use super::source::Source;
-use crate::error::Error;
+use crate::error::SnapshotError;
 use crate::losses::Losses;
 use crate::model::{Continuation, Ephemeron, FiberOwner, Pointer, Tables, WeakSlot};
-use crate::wire::{Cursor, Kind, Place, Record};
+use crate::wire::{Cursor, Record, SectionEntry, SectionKind};
 
 /// Reads all tables. Entries about blocks that do not exist are dropped and counted.
-pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut Losses) -> Tables {
+pub(super) fn read(
+    source: &Source,
+    places: &[SectionEntry],
+    blocks: u64,
+    losses: &mut Losses,
+) -> Tables {
     let mut reading = Reading { source, places, losses };
     let mut tables = Tables {
-        names: reading.table(Kind::Names),
-        spaces: reading.table(Kind::Spaces),
-        memory: reading.table(Kind::Memory),
-        statistics: reading.table(Kind::Statistics),
-        modules: reading.table(Kind::Modules),
-        threads: reading.table(Kind::Threads),
-        frames: reading.table(Kind::Frames),
-        roots: reading.table(Kind::Roots),
-        finalisers: reading.table(Kind::Finalisers),
-        ephemerons: reading.table(Kind::Ephemerons),
-        continuations: reading.table(Kind::Continuations),
-        codes: reading.table(Kind::Codes),
-        customs: reading.table(Kind::Customs),
-        labels: reading.table(Kind::Labels),
-        samples: reading.table(Kind::Samples),
-        stacks: reading.table(Kind::Stacks),
-        gaps: reading.table(Kind::GapSentences),
-        oddities: reading.table(Kind::Oddities),
-        fibers: reading.later_table(Kind::FiberStacks),
-        variables: reading.later_table(Kind::Variables),
-        plugins: reading.later_table(Kind::Plugins).unwrap_or_default(),
-        size_classes: reading.later_table(Kind::SizeClasses).unwrap_or_default(),
-        sampling: reading.later_table(Kind::Sampling),
+        names: reading.table(SectionKind::Names),
+        spaces: reading.table(SectionKind::Spaces),
+        memory: reading.table(SectionKind::Memory),
+        statistics: reading.table(SectionKind::Statistics),
+        modules: reading.table(SectionKind::Modules),
+        threads: reading.table(SectionKind::Threads),
+        frames: reading.table(SectionKind::Frames),
+        roots: reading.table(SectionKind::Roots),
+        finalisers: reading.table(SectionKind::Finalisers),
+        ephemerons: reading.table(SectionKind::Ephemerons),
+        continuations: reading.table(SectionKind::Continuations),
+        codes: reading.table(SectionKind::Codes),
+        customs: reading.table(SectionKind::Customs),
+        labels: reading.table(SectionKind::Labels),
+        samples: reading.table(SectionKind::Samples),
+        stacks: reading.table(SectionKind::Stacks),
+        gaps: reading.table(SectionKind::GapSentences),
+        oddities: reading.table(SectionKind::Oddities),
+        fibers: reading.later_table(SectionKind::FiberStacks),
+        variables: reading.later_table(SectionKind::Variables),
+        plugins: reading.later_table(SectionKind::Plugins).unwrap_or_default(),
+        size_classes: reading.later_table(SectionKind::SizeClasses).unwrap_or_default(),
+        sampling: reading.later_table(SectionKind::Sampling),
     };
     losses.entries += keep_sound(&mut tables, blocks);
     tables
@@ -41,22 +46,22 @@ pub(super) fn read(source: &Source, places: &[Place], blocks: u64, losses: &mut 
 
 struct Reading<'a> {
     source: &'a Source,
-    places: &'a [Place],
+    places: &'a [SectionEntry],
     losses: &'a mut Losses,
 }
 
 impl Reading<'_> {
-    fn table<T: Record + Default>(&mut self, kind: Kind) -> T {
+    fn table<T: Record + Default>(&mut self, kind: SectionKind) -> T {
         self.sound(kind).unwrap_or_default()
     }
 
     /// A table that older files do not have: it is no loss if it is missing.
-    fn later_table<T: Record>(&mut self, kind: Kind) -> Option<T> {
+    fn later_table<T: Record>(&mut self, kind: SectionKind) -> Option<T> {
         let is_there = self.places.iter().any(|place| place.kind == kind as u16);
         is_there.then(|| self.sound(kind)).flatten()
     }
 
-    fn sound<T: Record>(&mut self, kind: Kind) -> Option<T> {
+    fn sound<T: Record>(&mut self, kind: SectionKind) -> Option<T> {
         match record(self.source, self.places, kind) {
             Ok(table) => Some(table),
             Err(error) => {
@@ -69,14 +74,18 @@ impl Reading<'_> {
 }
 
 /// Reads the only section of this kind.
-pub(super) fn record<T: Record>(source: &Source, places: &[Place], kind: Kind) -> Result<T, Error> {
-    let missing = || Error::Damaged {
+pub(super) fn record<T: Record>(
+    source: &Source,
+    places: &[SectionEntry],
+    kind: SectionKind,
+) -> Result<T, SnapshotError> {
+    let missing = || SnapshotError::Damaged {
         offset: source.len(),
         reason: format!("section \"{}\" is missing", kind.name()),
     };
     let place = places.iter().find(|place| place.kind == kind as u16).ok_or_else(missing)?;
     let contents = read_section(source, place)?;
-    let damaged = |what: &str| Error::Damaged {
+    let damaged = |what: &str| SnapshotError::Damaged {
         offset: place.offset,
         reason: format!("section \"{}\": {what}", kind.name()),
     };

@@ -2,10 +2,11 @@
 
 use super::directory::group_facts;
 use super::{FieldValue, Snapshot};
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::losses::Losses;
 use crate::model::{
-    FiberOwner, FrameId, Location, NameId, RootKind, StackValue, Tables, ThreadId, VariableId,
+    FiberOwner, FrameId, NameId, RootKind, SnapshotLocation, StackValue, Tables, ThreadId,
+    VariableId,
 };
 
 impl Snapshot {
@@ -33,12 +34,12 @@ impl Snapshot {
 
     fn verify_facts(&self, index: usize) -> Result<()> {
         let sections = &self.directory.sections[index];
-        let place = sections.first().ok_or(Error::Misuse("a group without sections"))?;
+        let place = sections.first().ok_or(SnapshotError::Misuse("a group without sections"))?;
         if group_facts(&self.source, place)? == self.groups()[index] {
             return Ok(());
         }
         let reason = format!("group {index}: the directory contradicts it");
-        Err(Error::Damaged { offset: place.offset, reason })
+        Err(SnapshotError::Damaged { offset: place.offset, reason })
     }
 
     /// Reads all columns of a group. Returns how many closures and custom blocks refer to missing table
@@ -51,7 +52,7 @@ impl Snapshot {
         }
         if missing > 0 && !self.losses.is_cut {
             let reason = format!("group {index}: {missing} pointers to blocks that are missing");
-            return Err(Error::Damaged { offset: group.offset(), reason });
+            return Err(SnapshotError::Damaged { offset: group.offset(), reason });
         }
         let closures = group.closures()?;
         let closures = closures
@@ -72,7 +73,7 @@ fn verify_tables(tables: &Tables, losses: &mut Losses) {
     let mut wrong = 0;
     let mut expect = |sound: bool| wrong += u64::from(!sound);
     let name = |id: NameId| id.index() < tables.names.len();
-    let location = |at: &Location| name(at.function) && name(at.file);
+    let location = |at: &SnapshotLocation| name(at.function) && name(at.file);
     let frame = |id: Option<FrameId>| id.is_none_or(|id| id.index() < tables.frames.len());
     let thread = |id: ThreadId| id.index() < tables.threads.len();
     let frames = |first: FrameId, count: u32| {

@@ -1,7 +1,7 @@
 //! The header of a file.
 
 use super::{Cursor, Record};
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::model::Columns;
 
 /// The first bytes of every snapshot. The first is not a letter, so that no text begins like this; the last
@@ -34,7 +34,10 @@ impl FileHeader {
 
     /// Reads the beginning of a file.
     pub fn read(bytes: &[u8]) -> Result<FileHeader> {
-        let not = |offset, reason: &str| Error::NotASnapshot { offset, reason: reason.to_owned() };
+        let not = |offset, reason: &str| SnapshotError::NotASnapshot {
+            offset,
+            reason: reason.to_owned(),
+        };
         if bytes.is_empty() {
             return Err(not(0, "it is empty"));
         }
@@ -46,7 +49,7 @@ impl FileHeader {
         cursor.array::<8>().map_err(short)?;
         let version = cursor.u32().map_err(short)?;
         if version != crate::VERSION {
-            return Err(Error::Version(version));
+            return Err(SnapshotError::Version(version));
         }
         let blocks = cursor.u32().map_err(short)?;
         let mut columns = Cursor::new(cursor.take(12).map_err(short)?);

@@ -13,7 +13,7 @@ pub(crate) use file::{FileHeader, MAGIC};
 pub(crate) use guess::{Guess, Kinds};
 pub(crate) use pack::{Packed, Packer, unpack};
 pub(crate) use records::Record;
-pub(crate) use section::{Header, Kind, Place, SECTION_HEADER, Trailer};
+pub(crate) use section::{Header, SECTION_HEADER, SectionEntry, SectionKind, Trailer};
 pub(crate) use shape::{
     FieldKind, LONG_SIZE, OTHER_TAG, shape_byte, shape_tag, shape_words, tag_nibble,
 };

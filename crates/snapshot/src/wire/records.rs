@@ -4,7 +4,7 @@
 //! byte 0 or 1 and the contents, a list its length and its items, a variant of an enum its number and its
 //! fields.
 
-use super::{Cursor, Fault, Parse, Place, put_signed, put_varint};
+use super::{Cursor, Fault, Parse, SectionEntry, put_signed, put_varint};
 use crate::model::*;
 
 /// Something that can be written to a table and read from it.
@@ -208,7 +208,7 @@ structs! {
     }
     Skipped { copies, memory, disk }
     Columns { immediates, strings, equals, continuations }
-    Place { kind, number, offset }
+    SectionEntry { kind, number, offset }
     GroupFacts { first, blocks, edges, words, first_address, last_address }
     Pointer { block, infix }
     Root { kind, target }
@@ -228,9 +228,9 @@ structs! {
     Statistic { name, value }
     Module { name, fields, interface, implementation }
     Thread { number, domain, system_id, name, first_frame, frames }
-    Location { function, file, line, start_char, end_char }
+    SnapshotLocation { function, file, line, start_char, end_char }
     Frame { location, return_address, is_inlined }
-    Code { address, location }
+    ClosureCode { address, location }
     Variables { all, environments, slots }
     Variable { module, name, stamp }
     Environment { code, fields }

@@ -6,18 +6,18 @@ macro_rules! kinds {
     ($($(#[$about:meta])* $name:ident = $code:literal, $text:literal;)*) => {
         /// The kind of a section.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub(crate) enum Kind {
+        pub(crate) enum SectionKind {
             $($(#[$about])* $name = $code,)*
         }
 
-        impl Kind {
+        impl SectionKind {
             /// Every kind, in order of codes.
-            pub const ALL: &[Kind] = &[$(Kind::$name,)*];
+            pub const ALL: &[SectionKind] = &[$(SectionKind::$name,)*];
 
             /// Its name in the specification and in messages.
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Kind::$name => $text,)*
+                    $(SectionKind::$name => $text,)*
                 }
             }
         }
@@ -66,9 +66,9 @@ kinds! {
     Sampling = 86, "sampling";
 }
 
-impl Kind {
-    pub fn from_code(code: u16) -> Option<Kind> {
-        Kind::ALL.iter().copied().find(|&kind| kind as u16 == code)
+impl SectionKind {
+    pub fn from_code(code: u16) -> Option<SectionKind> {
+        SectionKind::ALL.iter().copied().find(|&kind| kind as u16 == code)
     }
 
     /// Whether it is a column of a group.
@@ -85,7 +85,7 @@ const MARKER: &[u8; 4] = b"SECT";
 /// The header of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// The code of its kind. Not a [`Kind`], because unknown kinds are skipped.
+    /// The code of its kind. Not a [`SectionKind`], because unknown kinds are skipped.
     pub kind: u16,
     /// Whether the contents are a zstd frame.
     pub is_compressed: bool,
@@ -100,7 +100,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    pub fn of(kind: Kind, number: u32, packed: &Packed) -> Header {
+    pub fn of(kind: SectionKind, number: u32, packed: &Packed) -> Header {
         Header {
             kind: kind as u16,
             is_compressed: packed.is_compressed,
@@ -154,7 +154,7 @@ impl Header {
 
 /// A section, as listed in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SectionEntry {
     /// The code of its kind.
     pub kind: u16,
     /// The group that it belongs to; 0 for other sections.
@@ -206,11 +206,11 @@ mod tests {
 
     #[test]
     fn codes_are_distinct_and_known() {
-        for &kind in Kind::ALL {
-            assert_eq!(Kind::from_code(kind as u16), Some(kind));
+        for &kind in SectionKind::ALL {
+            assert_eq!(SectionKind::from_code(kind as u16), Some(kind));
         }
-        assert!(Kind::ALL.is_sorted());
-        assert_eq!(Kind::from_code(0), None);
+        assert!(SectionKind::ALL.is_sorted());
+        assert_eq!(SectionKind::from_code(0), None);
     }
 
     #[test]

@@ -4,11 +4,11 @@
 //! calls only append to columns and count. Calls that contradict each other are noted and reported when the
 //! group is finished.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::model::{BlockId, CodeId, Columns, CustomId, Scanned, tag};
 use crate::wire::{
-    FieldKind, Guess, Kind, Kinds, LONG_SIZE, OTHER_TAG, Packed, Packer, put_signed, put_varint,
-    shape_byte, tag_nibble,
+    FieldKind, Guess, Kinds, LONG_SIZE, OTHER_TAG, Packed, Packer, SectionKind, put_signed,
+    put_varint, shape_byte, tag_nibble,
 };
 use crate::{GROUP_BLOCKS, GroupFacts};
 
@@ -57,19 +57,19 @@ struct Bytes {
 
 impl Bytes {
     /// All columns in the order in which they are written.
-    fn all(&mut self) -> [(Kind, &mut Vec<u8>); 11] {
+    fn all(&mut self) -> [(SectionKind, &mut Vec<u8>); 11] {
         [
-            (Kind::Shapes, &mut self.shapes),
-            (Kind::LongShapes, &mut self.long_shapes),
-            (Kind::Gaps, &mut self.gaps),
-            (Kind::FieldKinds, &mut self.kinds),
-            (Kind::Targets, &mut self.targets),
-            (Kind::Immediates, &mut self.immediates),
-            (Kind::Closures, &mut self.closures),
-            (Kind::CustomBlocks, &mut self.customs),
-            (Kind::Tails, &mut self.tails),
-            (Kind::Prefixes, &mut self.prefixes),
-            (Kind::Equals, &mut self.equals),
+            (SectionKind::Shapes, &mut self.shapes),
+            (SectionKind::LongShapes, &mut self.long_shapes),
+            (SectionKind::Gaps, &mut self.gaps),
+            (SectionKind::FieldKinds, &mut self.kinds),
+            (SectionKind::Targets, &mut self.targets),
+            (SectionKind::Immediates, &mut self.immediates),
+            (SectionKind::Closures, &mut self.closures),
+            (SectionKind::CustomBlocks, &mut self.customs),
+            (SectionKind::Tails, &mut self.tails),
+            (SectionKind::Prefixes, &mut self.prefixes),
+            (SectionKind::Equals, &mut self.equals),
         ]
     }
 }
@@ -78,7 +78,7 @@ impl Bytes {
 #[derive(Clone, Debug)]
 pub struct EncodedGroup {
     pub(super) facts: GroupFacts,
-    pub(super) columns: Vec<(Kind, Packed)>,
+    pub(super) columns: Vec<(SectionKind, Packed)>,
 }
 
 impl EncodedGroup {
@@ -292,7 +292,7 @@ impl GroupBuilder {
             self.misuse("too many blocks in a group");
         }
         if let Some(fault) = self.fault {
-            return Err(Error::Misuse(fault));
+            return Err(SnapshotError::Misuse(fault));
         }
         let rest = self.kinds.to_le_bytes();
         let whole = self.kinds_bits.div_ceil(8) as usize;

@@ -4,9 +4,9 @@ mod group;
 
 use std::io::Write;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SnapshotError};
 use crate::model::{Columns, GroupFacts, Info, Tables};
-use crate::wire::{FileHeader, Header, Kind, Packed, Packer, Place, Record, Trailer};
+use crate::wire::{FileHeader, Header, Packed, Packer, Record, SectionEntry, SectionKind, Trailer};
 
 pub use group::{EncodedGroup, GroupBuilder};
 
@@ -21,7 +21,7 @@ pub struct Writer<W> {
     /// The announced number of blocks.
     blocks: u32,
     groups: Vec<GroupFacts>,
-    sections: Vec<Place>,
+    sections: Vec<SectionEntry>,
 }
 
 impl<W: Write> Writer<W> {
@@ -39,7 +39,7 @@ impl<W: Write> Writer<W> {
             sections: Vec::new(),
         };
         writer.put(&FileHeader { columns, blocks }.to_bytes())?;
-        writer.record(Kind::Info, info)?;
+        writer.record(SectionKind::Info, info)?;
         Ok(writer)
     }
 
@@ -56,15 +56,15 @@ impl<W: Write> Writer<W> {
         let EncodedGroup { facts, columns } = group;
         let last = self.groups.last();
         if last.map_or(0, GroupFacts::end) != u64::from(facts.first.0) {
-            return Err(Error::Misuse("a group does not begin where the one before ends"));
+            return Err(SnapshotError::Misuse("a group does not begin where the one before ends"));
         }
         if last.is_some_and(|last| last.last_address >= facts.first_address) {
-            return Err(Error::Misuse("groups are not in order of addresses"));
+            return Err(SnapshotError::Misuse("groups are not in order of addresses"));
         }
         let number = self.groups.len() as u32;
         let mut bytes = Vec::new();
         facts.put(&mut bytes);
-        self.section(Kind::Group, number, &Packed::plain(bytes))?;
+        self.section(SectionKind::Group, number, &Packed::plain(bytes))?;
         for (kind, packed) in &columns {
             self.section(*kind, number, packed)?;
         }
@@ -102,39 +102,39 @@ impl<W: Write> Writer<W> {
             size_classes,
             sampling,
         } = tables;
-        self.record(Kind::Names, names)?;
-        self.record(Kind::Spaces, spaces)?;
-        self.record(Kind::Memory, memory)?;
-        self.record(Kind::Statistics, statistics)?;
-        self.record(Kind::Modules, modules)?;
-        self.record(Kind::Threads, threads)?;
-        self.record(Kind::Frames, frames)?;
-        self.record(Kind::Roots, roots)?;
-        self.record(Kind::Finalisers, finalisers)?;
-        self.record(Kind::Ephemerons, ephemerons)?;
-        self.record(Kind::Continuations, continuations)?;
-        self.record(Kind::Codes, codes)?;
-        self.record(Kind::Customs, customs)?;
-        self.record(Kind::Labels, labels)?;
-        self.record(Kind::Samples, samples)?;
-        self.record(Kind::Stacks, stacks)?;
-        self.record(Kind::GapSentences, gaps)?;
-        self.record(Kind::Oddities, oddities)?;
+        self.record(SectionKind::Names, names)?;
+        self.record(SectionKind::Spaces, spaces)?;
+        self.record(SectionKind::Memory, memory)?;
+        self.record(SectionKind::Statistics, statistics)?;
+        self.record(SectionKind::Modules, modules)?;
+        self.record(SectionKind::Threads, threads)?;
+        self.record(SectionKind::Frames, frames)?;
+        self.record(SectionKind::Roots, roots)?;
+        self.record(SectionKind::Finalisers, finalisers)?;
+        self.record(SectionKind::Ephemerons, ephemerons)?;
+        self.record(SectionKind::Continuations, continuations)?;
+        self.record(SectionKind::Codes, codes)?;
+        self.record(SectionKind::Customs, customs)?;
+        self.record(SectionKind::Labels, labels)?;
+        self.record(SectionKind::Samples, samples)?;
+        self.record(SectionKind::Stacks, stacks)?;
+        self.record(SectionKind::GapSentences, gaps)?;
+        self.record(SectionKind::Oddities, oddities)?;
         if let Some(fibers) = fibers {
-            self.record(Kind::FiberStacks, fibers)?;
+            self.record(SectionKind::FiberStacks, fibers)?;
         }
         if let Some(variables) = variables {
-            self.record(Kind::Variables, variables)?;
+            self.record(SectionKind::Variables, variables)?;
         }
         if !plugins.is_empty() {
-            self.record(Kind::Plugins, plugins)?;
+            self.record(SectionKind::Plugins, plugins)?;
         }
         if !size_classes.is_empty() {
-            self.record(Kind::SizeClasses, size_classes)?;
+            self.record(SectionKind::SizeClasses, size_classes)?;
         }
         match sampling {
             None => Ok(()),
-            Some(sampling) => self.record(Kind::Sampling, sampling),
+            Some(sampling) => self.record(SectionKind::Sampling, sampling),
         }
     }
 
@@ -144,30 +144,30 @@ impl<W: Write> Writer<W> {
     /// The number of blocks is not the announced one, or `out` cannot be written to.
     pub fn finish(mut self) -> Result<W> {
         if self.groups.last().map_or(0, GroupFacts::end) != u64::from(self.blocks) {
-            return Err(Error::Misuse("the number of blocks is not the announced one"));
+            return Err(SnapshotError::Misuse("the number of blocks is not the announced one"));
         }
         let mut directory = Vec::new();
         self.groups.put(&mut directory);
         self.sections.put(&mut directory);
         let offset = self.position;
         let packed = self.packer.pack(&directory)?;
-        self.section(Kind::Directory, 0, &packed)?;
+        self.section(SectionKind::Directory, 0, &packed)?;
         let trailer = Trailer { offset, length: self.position - offset };
         self.put(&trailer.to_bytes())?;
         self.out.flush()?;
         Ok(self.out)
     }
 
-    fn record(&mut self, kind: Kind, record: &impl Record) -> Result<()> {
+    fn record(&mut self, kind: SectionKind, record: &impl Record) -> Result<()> {
         let mut bytes = Vec::new();
         record.put(&mut bytes);
         let packed = self.packer.pack(&bytes)?;
         self.section(kind, 0, &packed)
     }
 
-    fn section(&mut self, kind: Kind, number: u32, packed: &Packed) -> Result<()> {
+    fn section(&mut self, kind: SectionKind, number: u32, packed: &Packed) -> Result<()> {
         let header = Header::of(kind, number, packed);
-        self.sections.push(Place { kind: kind as u16, number, offset: self.position });
+        self.sections.push(SectionEntry { kind: kind as u16, number, offset: self.position });
         self.put(&header.to_bytes())?;
         self.put(&packed.bytes)
     }

@@ -61,8 +61,9 @@ const TAGS: &[u8] =
 /// A random heap of `count` blocks.
 pub fn random(dice: &mut Dice, count: u32, columns: Columns) -> Heap {
     let mut tables = random_tables(dice, count);
-    tables.codes =
-        (0..9).map(|at| Code { address: at * 16, location: Location::default() }).collect();
+    tables.codes = (0..9)
+        .map(|at| ClosureCode { address: at * 16, location: SnapshotLocation::default() })
+        .collect();
     tables.customs = (0..3).map(|at| NameId(at % tables.names.len() as u32)).collect();
     let mut address = 0x1000 + 8 * dice.below(1 << 50);
     let mut blocks = Vec::new();
@@ -163,7 +164,7 @@ fn random_tables(dice: &mut Dice, count: u32) -> Tables {
     let names: Vec<_> =
         ["Main", "Stdlib.List", "été", "caml_named"].map(|name| tables.names.add(name)).to_vec();
     let name = |dice: &mut Dice| names[dice.below(names.len() as u64) as usize];
-    let location = Location {
+    let location = SnapshotLocation {
         function: name(dice),
         file: name(dice),
         line: dice.below(1 << 20) as u32,

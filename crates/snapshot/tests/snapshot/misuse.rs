@@ -8,7 +8,7 @@ fn check(build: impl FnOnce(&mut GroupBuilder), expected: &str) {
     builder.start(BlockId(0));
     build(&mut builder);
     match builder.finish() {
-        Err(Error::Misuse(what)) => assert!(what.contains(expected), "{what}"),
+        Err(SnapshotError::Misuse(what)) => assert!(what.contains(expected), "{what}"),
         other => panic!("{other:?} where it should complain of {expected:?}"),
     }
     // The builder can continue.
@@ -88,9 +88,9 @@ fn groups_out_of_order_are_rejected() {
         builder.finish().expect("it fits together")
     };
     let mut writer = Writer::new(Vec::new(), columns, 3, &Info::default()).expect("memory");
-    assert!(matches!(writer.group(group(1, 8)), Err(Error::Misuse(_))));
+    assert!(matches!(writer.group(group(1, 8)), Err(SnapshotError::Misuse(_))));
     writer.group(group(0, 16)).expect("it is the first");
-    assert!(matches!(writer.group(group(1, 8)), Err(Error::Misuse(_))));
+    assert!(matches!(writer.group(group(1, 8)), Err(SnapshotError::Misuse(_))));
     writer.group(group(1, 24)).expect("it is the second");
-    assert!(matches!(writer.finish(), Err(Error::Misuse(_))));
+    assert!(matches!(writer.finish(), Err(SnapshotError::Misuse(_))));
 }

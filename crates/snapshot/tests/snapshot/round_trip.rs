@@ -93,7 +93,7 @@ fn a_file_is_read_piece_by_piece() {
     assert!(is_snapshot_file(&path).expect("it can be read"));
     let snapshot = Snapshot::open(&path).expect("it can be opened");
     assert_eq!(read(&snapshot).expect("it can be read"), heap);
-    assert!(matches!(Snapshot::open(folder.path()), Err(Error::Io(_))));
+    assert!(matches!(Snapshot::open(folder.path()), Err(SnapshotError::Io(_))));
 }
 
 #[test]

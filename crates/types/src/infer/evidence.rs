@@ -1,6 +1,6 @@
 //! Evidence for types: globals, samples, finalisers. Variables are in `variables.rs`.
 
-use bactrian_snapshot::{Location, RootKind, Snapshot, Tables};
+use bactrian_snapshot::{RootKind, Snapshot, SnapshotLocation, Tables};
 
 use crate::{Builtin, ExtensionId, Kind, LayoutId, ModuleItem, Table};
 
@@ -132,10 +132,10 @@ impl<'t> Evidence<'_, 't> {
     pub(crate) fn samples(&mut self) {
         let image = self.spread.image;
         let mut sites = Sites::new(self.table, &self.units.is_used);
-        let mut origins: Map<Location, Origin> = Map::default();
+        let mut origins: Map<SnapshotLocation, Origin> = Map::default();
         for sample in &self.tables.samples {
             // C primitives allocate on behalf of their callers.
-            let is_ours = |place: &Location| self.tables.names.get(place.file) != "<C>";
+            let is_ours = |place: &SnapshotLocation| self.tables.names.get(place.file) != "<C>";
             let place = self.tables.innermost(sample.stack, is_ours);
             let (Some(place), Some(block)) = (place, number(sample.block, image)) else {
                 continue;
@@ -177,7 +177,7 @@ impl<'t> Evidence<'_, 't> {
         }
     }
 
-    fn sampled_at(&self, location: &Location) -> String {
+    fn sampled_at(&self, location: &SnapshotLocation) -> String {
         format!("sampled at {}:{}", self.tables.names.get(location.file), location.line)
     }
 

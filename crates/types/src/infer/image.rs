@@ -2,7 +2,7 @@
 //! that distinguish types. Unreadable parts are missing.
 
 use bactrian_snapshot::{
-    BlockId, Error, FieldValue, Group, Result, Snapshot, Space, SpaceKind, tag,
+    BlockId, FieldValue, Group, Result, Snapshot, SnapshotError, Space, SpaceKind, tag,
 };
 use rayon::prelude::*;
 
@@ -214,7 +214,7 @@ impl Part {
             part.closures.extend(code.map(|code| Closure { block, code: code.0, environment }));
         }
         // What was read before an error counts.
-        let _: std::result::Result<(), Error> = part.fields(&group, hashes);
+        let _: std::result::Result<(), SnapshotError> = part.fields(&group, hashes);
         let end = part.targets.len() as u32;
         part.ends.resize(part.forms.len(), end);
         Ok(part)

@@ -12,7 +12,7 @@
 
 use std::rc::Rc;
 
-use bactrian_snapshot::{FrameId, Location, Pointer, RootKind, tag};
+use bactrian_snapshot::{FrameId, Pointer, RootKind, SnapshotLocation, tag};
 
 use crate::{Builtin, Kind, Lines, ModuleItem, Site, Table, TypeId, UnitId, Variable};
 
@@ -44,7 +44,7 @@ struct Scopes<'t> {
     variables: Map<UnitId, Vec<(&'t Variable, &'t Lines)>>,
     sites: Map<UnitId, Vec<&'t Site>>,
     /// Answers so far.
-    known: Map<(Location, bool), Types>,
+    known: Map<(SnapshotLocation, bool), Types>,
     steps: usize,
 }
 
@@ -168,7 +168,7 @@ impl<'t> Evidence<'_, 't> {
     }
 
     /// The call sites of a frame: its own and those of the functions that are inlined there.
-    fn inlined_at(&self, frame: FrameId) -> Vec<Location> {
+    fn inlined_at(&self, frame: FrameId) -> Vec<SnapshotLocation> {
         let frames = &self.tables.frames;
         let address = |at: usize| frames.get(at).map(|frame| frame.return_address);
         let Some(here) = address(frame.index()) else { return Vec::new() };
@@ -187,7 +187,12 @@ impl<'t> Evidence<'_, 't> {
     }
 
     /// The candidate types of a place.
-    fn types_at(&self, scopes: &mut Scopes<'t>, places: &[Location], with_results: bool) -> Types {
+    fn types_at(
+        &self,
+        scopes: &mut Scopes<'t>,
+        places: &[SnapshotLocation],
+        with_results: bool,
+    ) -> Types {
         let mut all: Vec<TypeId> = Vec::new();
         for &place in places {
             let known = scopes.known.get(&(place, with_results)).cloned();

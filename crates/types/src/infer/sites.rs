@@ -4,7 +4,7 @@
 //! may be several allocations: those that do not match the block are excluded, and if more than one type
 //! remains, none is chosen.
 
-use bactrian_snapshot::{Location, Names};
+use bactrian_snapshot::{Names, SnapshotLocation};
 
 use crate::{Builtin, Site, SiteKind, Table, TypeId, UnitId};
 
@@ -79,7 +79,7 @@ pub(crate) struct Sites<'t> {
     files: Map<&'t str, u32>,
     places: Map<Place, Vec<u32>>,
     is_used: &'t [bool],
-    found: Map<(Location, Form, u32), Found>,
+    found: Map<(SnapshotLocation, Form, u32), Found>,
 }
 
 impl<'t> Sites<'t> {
@@ -99,7 +99,7 @@ impl<'t> Sites<'t> {
     /// The type of a block that was allocated at a location.
     pub(crate) fn find(
         &mut self,
-        location: Location,
+        location: SnapshotLocation,
         (names, form, words): (&Names, Form, u32),
         (terms, shapes): (&mut Terms<'t>, &mut Shapes),
     ) -> Found {
@@ -114,7 +114,7 @@ impl<'t> Sites<'t> {
 
     fn search(
         &self,
-        location: Location,
+        location: SnapshotLocation,
         (names, form, words): (&Names, Form, u32),
         (terms, shapes): (&mut Terms<'t>, &mut Shapes),
     ) -> Found {

@@ -1,9 +1,9 @@
 //! Hand-written programs: what the compiler knew of them, and their heaps.
 
 use bactrian_snapshot::{
-    BlockId, Code, CodeId, Columns, CustomId, Frame, FrameId, GroupBuilder, Info, Location, Module,
-    ModuleId, Pointer, Root, RootKind, Sample, Snapshot, Space, SpaceKind, StackId, StackNode,
-    Tables, ThreadId, Writer, tag,
+    BlockId, ClosureCode, CodeId, Columns, CustomId, Frame, FrameId, GroupBuilder, Info, Module,
+    ModuleId, Pointer, Root, RootKind, Sample, Snapshot, SnapshotLocation, Space, SpaceKind,
+    StackId, StackNode, Tables, ThreadId, Writer, tag,
 };
 use bactrian_types::{
     Builtin, Captured, Constructor, Declaration, DeclarationId, Field, Function, Kind, Layout,
@@ -205,7 +205,7 @@ impl World {
     pub fn frame(&mut self, line: u32, block: u32) {
         let file = self.tables.names.add("main.ml");
         let function = self.tables.names.add("Main.f");
-        let location = Location { function, file, line, start_char: 4, end_char: 10 };
+        let location = SnapshotLocation { function, file, line, start_char: 4, end_char: 10 };
         let return_address = self.tables.frames.len() as u64;
         self.tables.frames.push(Frame { location, return_address, is_inlined: false });
         let frame = Some(FrameId(return_address as u32));
@@ -234,7 +234,7 @@ impl World {
         let file = self.tables.names.add("main.ml");
         let function = self.tables.names.add("Main.f");
         // Debug information is capped at this column.
-        let location = Location { function, file, line, start_char: 4, end_char: 1023 };
+        let location = SnapshotLocation { function, file, line, start_char: 4, end_char: 1023 };
         self.tables.stacks.push(StackNode { caller: None, location });
         let stack = Some(StackId(self.tables.stacks.len() as u32 - 1));
         let block = BlockId(block);
@@ -251,8 +251,9 @@ impl World {
         let name = self.tables.names.add("Main.f");
         let file = self.tables.names.add("main.ml");
         let line = self.code_line;
-        let location = Location { function: name, file, line, ..Location::default() };
-        self.tables.codes = vec![Code { address: 0, location }];
+        let location =
+            SnapshotLocation { function: name, file, line, ..SnapshotLocation::default() };
+        self.tables.codes = vec![ClosureCode { address: 0, location }];
         self.tables.customs = ["_i", "_j", "_bigarr02"].map(|id| self.tables.names.add(id)).into();
         let count = self.blocks.len() as u32;
         let info = Info::default();

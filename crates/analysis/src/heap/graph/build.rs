@@ -2,8 +2,8 @@
 
 use bactrian_graph::{Column, Graph, MAX_NODES, Node};
 use bactrian_snapshot::{
-    BlockId, Error, FiberOwner, Field, FieldValue, Group, Losses, MODULES_OF_BYTECODE, Result,
-    Root, RootKind, Snapshot, Tables, WeakSlot,
+    BlockId, FiberOwner, Field, FieldValue, Group, Losses, MODULES_OF_BYTECODE, Result, Root,
+    RootKind, Snapshot, SnapshotError, Tables, WeakSlot,
 };
 use bactrian_types::Typing;
 
@@ -151,7 +151,7 @@ struct Part {
 
 impl Reading<'_> {
     /// Reads a group. The second result is the error in its fields, if there is one.
-    fn part(&self, index: usize) -> Result<(Part, Option<Error>)> {
+    fn part(&self, index: usize) -> Result<(Part, Option<SnapshotError>)> {
         let group = self.snapshot.group(index)?;
         let mut part = Part::default();
         part.census.blocks(&group, self.tables, self.snapshot.columns());

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use bactrian_snapshot::{
-    BlockId, Closure, Code, CodeId, Columns, Custom, CustomId, Location, Scanned, Tables, tag,
+    BlockId, Closure, ClosureCode, CodeId, Columns, Custom, CustomId, Scanned, SnapshotLocation,
+    Tables, tag,
 };
 use bactrian_types::written;
 use schemars::JsonSchema;
@@ -159,7 +160,7 @@ pub(super) struct Classifier<'a> {
 
 impl<'a> Classifier<'a> {
     pub fn new(tables: &'a Tables, columns: &'a Columns) -> Classifier<'a> {
-        let mut known: HashMap<Location, CodeId> = HashMap::new();
+        let mut known: HashMap<SnapshotLocation, CodeId> = HashMap::new();
         let codes = (0..).map(CodeId).zip(&tables.codes).map(|(id, code)| {
             // Functions without a name are distinguished by address.
             if code.location.function.0 == 0 {
@@ -226,7 +227,7 @@ impl<'a> Classifier<'a> {
         Class::plain(ClassKind::Structured, name, Some(tag))
     }
 
-    fn closure(&self, code: &Code) -> Class {
+    fn closure(&self, code: &ClosureCode) -> Class {
         let name = match self.tables.names.get(code.location.function) {
             "" => format!("closure of the function at {:#x}", code.address),
             name => format!("closure {}", written(name)),
@@ -247,7 +248,7 @@ impl<'a> Classifier<'a> {
 }
 
 /// `main.ml:12`, or the file alone if the line is not known; None without a file.
-pub(crate) fn place(tables: &Tables, location: &Location) -> Option<String> {
+pub(crate) fn place(tables: &Tables, location: &SnapshotLocation) -> Option<String> {
     match (tables.names.get(location.file), location.line) {
         ("", _) => None,
         (file, 0) => Some(file.to_owned()),

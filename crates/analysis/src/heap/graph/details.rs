@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{
-    Block, BlockId, Closure, Custom, Field, Label, Location, ModuleId, Sample, Snapshot, Tables,
-    Text, tag,
+    Block, BlockId, Closure, Custom, Field, Label, ModuleId, Sample, Snapshot, SnapshotLocation,
+    Tables, Text, tag,
 };
 use bactrian_types::{Collection, TypeClass, UnitFate};
 
@@ -127,7 +127,7 @@ impl Heap {
     }
 
     /// The innermost frame at the allocation of a sampled block.
-    pub fn site(&self, node: Node) -> Option<Location> {
+    pub fn site(&self, node: Node) -> Option<SnapshotLocation> {
         let stack = self.sample(node)?.stack?;
         Some(self.tables().stacks.get(stack.index())?.location)
     }
@@ -275,7 +275,7 @@ impl Heap {
     }
 
     /// `Main.load (main.ml:12)`; None if neither function nor file is known.
-    pub fn location(&self, at: &Location) -> Option<String> {
+    pub fn location(&self, at: &SnapshotLocation) -> Option<String> {
         location(self.tables(), at)
     }
 

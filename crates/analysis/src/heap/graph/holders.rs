@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bactrian_graph::{NONE, Node};
 use bactrian_snapshot::{
-    FinaliserKind, FrameId, Location, ModuleId, NameId, RootKind, Tables, ThreadId,
+    FinaliserKind, FrameId, ModuleId, NameId, RootKind, SnapshotLocation, Tables, ThreadId,
 };
 use bactrian_types::written;
 use schemars::JsonSchema;
@@ -313,7 +313,7 @@ impl Planted {
 struct Places {
     /// The first frame found at each location, by thread, function, file and line; by address if these are
     /// not known.
-    first: HashMap<(ThreadId, Location, u64), FrameId>,
+    first: HashMap<(ThreadId, SnapshotLocation, u64), FrameId>,
     /// All frames with roots, by the first frame at their location.
     frames: HashMap<FrameId, HashSet<FrameId>>,
 }
@@ -321,9 +321,9 @@ struct Places {
 impl Places {
     fn of(&mut self, tables: &Tables, thread: ThreadId, frame: FrameId) -> FrameId {
         let Some(known) = tables.frames.get(frame.index()) else { return frame };
-        let Location { function, file, line, .. } = known.location;
-        let place = Location { function, file, line, ..Location::default() };
-        let address = if place == Location::default() { known.return_address } else { 0 };
+        let SnapshotLocation { function, file, line, .. } = known.location;
+        let place = SnapshotLocation { function, file, line, ..SnapshotLocation::default() };
+        let address = if place == SnapshotLocation::default() { known.return_address } else { 0 };
         let first = *self.first.entry((thread, place, address)).or_insert(frame);
         self.frames.entry(first).or_default().insert(frame);
         first
@@ -416,7 +416,7 @@ fn thread_name(tables: &Tables, thread: ThreadId) -> String {
 }
 
 /// `Main.load (main.ml:12)`; None if neither function nor file is known.
-pub(crate) fn location(tables: &Tables, at: &Location) -> Option<String> {
+pub(crate) fn location(tables: &Tables, at: &SnapshotLocation) -> Option<String> {
     match (tables.names.get(at.function), place(tables, at)) {
         ("", place) => place,
         (function, None) => Some(written(function).into_owned()),

@@ -53,7 +53,7 @@ pub use types::Types;
 #[derive(Debug)]
 pub enum HeapError {
     /// The snapshot cannot be read.
-    Snapshot(bactrian_snapshot::Error),
+    Snapshot(bactrian_snapshot::SnapshotError),
     /// There are more blocks or pointers than can be numbered.
     Graph(bactrian_graph::GraphError),
 }
@@ -69,8 +69,8 @@ impl fmt::Display for HeapError {
 
 impl std::error::Error for HeapError {}
 
-impl From<bactrian_snapshot::Error> for HeapError {
-    fn from(error: bactrian_snapshot::Error) -> HeapError {
+impl From<bactrian_snapshot::SnapshotError> for HeapError {
+    fn from(error: bactrian_snapshot::SnapshotError) -> HeapError {
         HeapError::Snapshot(error)
     }
 }
@@ -147,7 +147,7 @@ impl Heap {
         options: &OpenOptions,
         progress: &mut dyn FnMut(f64),
     ) -> Result<Heap, HeapError> {
-        let input = Input::open(path).map_err(bactrian_snapshot::Error::from)?;
+        let input = Input::open(path).map_err(bactrian_snapshot::SnapshotError::from)?;
         let snapshot = Snapshot::from_bytes(input)?;
         let types = options.types.as_ref();
         // Data from a pipe is unlikely to be opened again, so it gets no index.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use bactrian_graph::Node;
-use bactrian_snapshot::Location;
+use bactrian_snapshot::SnapshotLocation;
 
 use super::Look;
 use crate::heap::age::Ages;
@@ -137,7 +137,7 @@ impl Look<'_> {
     /// Where most of some blocks were allocated, according to samples.
     fn made(&self, is_wanted: impl Fn(usize) -> bool) -> Option<String> {
         let tables = self.heap.tables();
-        let mut places: HashMap<Location, u64> = HashMap::new();
+        let mut places: HashMap<SnapshotLocation, u64> = HashMap::new();
         let mut all = 0_u64;
         for sample in &tables.samples {
             if is_wanted(sample.block.index())
@@ -147,7 +147,7 @@ impl Look<'_> {
                 all += u64::from(sample.samples);
             }
         }
-        let key = |place: &Location| (place.line, place.start_char);
+        let key = |place: &SnapshotLocation| (place.line, place.start_char);
         let (place, samples) =
             places.into_iter().max_by_key(|(place, samples)| (*samples, key(place)))?;
         let is_much = samples as f64 >= MADE_THERE * all as f64;
