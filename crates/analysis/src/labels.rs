@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use bactrian_trace::{FrameId, Frames, Location, instruction};
+use bactrian_trace::{FrameId, Frames, TraceLocation, instruction};
 use bactrian_types::written;
 use indexmap::IndexSet;
 use schemars::JsonSchema;
@@ -136,7 +136,7 @@ pub struct Labels {
     /// The labels of locations, with only the details that matter; None if hidden. Most frames of a large
     /// trace share locations with others, and comparing names takes longer than comparing locations, which
     /// are numbers.
-    known: HashMap<Location, Option<LabelId>>,
+    known: HashMap<TraceLocation, Option<LabelId>>,
     /// For each labelled frame, its range in `of_frames`.
     frames: Vec<Option<LabelSpan>>,
     of_frames: Vec<LabelId>,
@@ -243,13 +243,13 @@ impl Labels {
     }
 
     /// The details of a location that determine its label, except the instruction.
-    fn told_apart(&self, location: Location) -> Location {
+    fn told_apart(&self, location: TraceLocation) -> TraceLocation {
         match self.by {
             By::Site | By::Instruction => location,
-            By::Line => Location { start_char: 0, end_char: 0, ..location },
+            By::Line => TraceLocation { start_char: 0, end_char: 0, ..location },
             // Whether the line is known determines how a file is named.
             By::Function | By::File | By::Module => {
-                Location { line: location.line.min(1), start_char: 0, end_char: 0, ..location }
+                TraceLocation { line: location.line.min(1), start_char: 0, end_char: 0, ..location }
             }
         }
     }
@@ -258,7 +258,7 @@ impl Labels {
     fn label_of(
         &mut self,
         frame: FrameId,
-        location: &Location,
+        location: &TraceLocation,
         frames: &Frames,
     ) -> Option<LabelId> {
         let function = frames.names().text(location.function);
@@ -272,7 +272,7 @@ impl Labels {
         Some(self.intern(label))
     }
 
-    fn describe(&self, location: &Location, function: &str, frames: &Frames) -> Label {
+    fn describe(&self, location: &TraceLocation, function: &str, frames: &Frames) -> Label {
         let file = || frames.names().text(location.file).into_owned();
         let name = match self.by {
             By::Site | By::Instruction | By::Function => function.to_owned(),
@@ -331,7 +331,7 @@ mod tests {
         let mut frames = Frames::default();
         let id = frames.intern(0x10);
         let file = frames.names_mut().intern(b"list.ml");
-        let location = |frames: &mut Frames, name: &str, line| Location {
+        let location = |frames: &mut Frames, name: &str, line| TraceLocation {
             file,
             function: frames.names_mut().intern(name.as_bytes()),
             line,
@@ -375,7 +375,7 @@ mod tests {
             let id = frames.intern(0x10);
             let [file, function] =
                 [file, function].map(|name| frames.names_mut().intern(name.as_bytes()));
-            let location = Location { file, function, line: 0, start_char: 0, end_char: 0 };
+            let location = TraceLocation { file, function, line: 0, start_char: 0, end_char: 0 };
             frames.announce(id, &[location]);
             let mut labels = Labels::new(by, &Hidden::default());
             let label = labels.of(id, &frames)[0];

@@ -104,9 +104,9 @@ fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
     };
     let trace = TraceFile::new(input).map_err(|error| {
         let hint = match error {
-            bactrian_trace::Error::NotATrace { .. } => hint,
-            bactrian_trace::Error::Version(_) => NEWER,
-            bactrian_trace::Error::Io(_) => "",
+            bactrian_trace::TraceError::NotATrace { .. } => hint,
+            bactrian_trace::TraceError::Version(_) => NEWER,
+            bactrian_trace::TraceError::Io(_) => "",
         };
         anyhow::anyhow!("{}: {error}{hint}", name(path))
     })?;

@@ -93,7 +93,7 @@ fn read(frame: FrameId, frames: &Frames) -> Vec<FrameText> {
         // Addresses of code differ between runs.
         return vec![FrameText { function: "[unknown]".to_owned(), file: String::new(), line: 0 }];
     }
-    let text = |location: &bactrian_trace::Location| FrameText {
+    let text = |location: &bactrian_trace::TraceLocation| FrameText {
         function: written(&names.text(location.function)).into_owned(),
         file: names.text(location.file).into_owned(),
         line: location.line,

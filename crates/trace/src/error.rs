@@ -7,7 +7,7 @@ use std::io;
 
 /// Why a trace could not be opened or written.
 #[derive(Debug)]
-pub enum Error {
+pub enum TraceError {
     /// The error of the operating system.
     Io(io::Error),
     /// The bytes are not a memtrace trace.
@@ -22,16 +22,16 @@ pub enum Error {
 }
 
 /// The result of opening or writing a trace.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, TraceError>;
 
-impl fmt::Display for Error {
+impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io(error) => write!(f, "{error}"),
-            Error::NotATrace { offset, reason } => {
+            TraceError::Io(error) => write!(f, "{error}"),
+            TraceError::NotATrace { offset, reason } => {
                 write!(f, "not a readable memtrace trace: {reason} (at byte {offset})")
             }
-            Error::Version(version) => write!(
+            TraceError::Version(version) => write!(
                 f,
                 "a memtrace trace of format version {version}; this reads versions {} to {}",
                 crate::READS.start(),
@@ -41,18 +41,18 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for TraceError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             // Display already prints the error itself.
-            Error::Io(error) => error.source(),
+            TraceError::Io(error) => error.source(),
             _ => None,
         }
     }
 }
 
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Error {
-        Error::Io(error)
+impl From<io::Error> for TraceError {
+    fn from(error: io::Error) -> TraceError {
+        TraceError::Io(error)
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{FrameId, NameId};
 
 /// A source location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Location {
+pub struct TraceLocation {
     /// Source file, as it was passed to the compiler.
     pub file: NameId,
     /// Function, qualified by module (`Stdlib__list.map`).
@@ -81,7 +81,7 @@ impl Names {
 pub struct Frames {
     codes: Vec<u64>,
     ids: HashMap<u64, FrameId>,
-    locations: Vec<Option<Box<[Location]>>>,
+    locations: Vec<Option<Box<[TraceLocation]>>>,
     names: Names,
 }
 
@@ -126,7 +126,7 @@ impl Frames {
     }
 
     /// Sets the locations of a frame, outermost first. Only the first announcement counts.
-    pub fn announce(&mut self, id: FrameId, locations: &[Location]) {
+    pub fn announce(&mut self, id: FrameId, locations: &[TraceLocation]) {
         let slot = &mut self.locations[id.index()];
         if slot.is_none() {
             *slot = Some(locations.into());
@@ -139,7 +139,7 @@ impl Frames {
     }
 
     /// Source locations: several if functions were inlined, outermost caller first; empty if unknown.
-    pub fn locations(&self, id: FrameId) -> &[Location] {
+    pub fn locations(&self, id: FrameId) -> &[TraceLocation] {
         self.locations[id.index()].as_deref().unwrap_or(&[])
     }
 

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, TraceError};
 use crate::losses::Losses;
 use crate::model::{DomainId, Micros, TraceInfo};
 use crate::packet::{CacheCheck, Header, HeaderFault, ID_CHUNK, MAGIC, code, event_word};
@@ -318,7 +318,8 @@ impl<'a> Skim<'a> {
 
 /// Reads the first packet: facts about the run, and where the second packet begins.
 pub(crate) fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
-    let not = |offset: usize, reason: String| Error::NotATrace { offset: offset as u64, reason };
+    let not =
+        |offset: usize, reason: String| TraceError::NotATrace { offset: offset as u64, reason };
     if bytes.is_empty() {
         return Err(not(0, "the file is empty".to_owned()));
     }
@@ -327,7 +328,7 @@ pub(crate) fn read_info(bytes: &[u8]) -> Result<(TraceInfo, usize)> {
             bytes.len(),
             format!("the file ends inside its first packet header, after {} bytes", bytes.len()),
         ),
-        HeaderFault::Version(v) => Error::Version(v),
+        HeaderFault::Version(v) => TraceError::Version(v),
         HeaderFault::Size(_) => not(4, fault.to_string()),
         HeaderFault::Short | HeaderFault::Magic => {
             not(0, "it does not start with the bytes c1 1f fc c1".to_owned())

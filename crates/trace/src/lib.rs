@@ -93,9 +93,9 @@ mod wire;
 mod writer;
 
 #[cfg(feature = "std")]
-pub use error::{Error, Result};
+pub use error::{Result, TraceError};
 #[cfg(feature = "std")]
-pub use frames::{Frames, Location, Names};
+pub use frames::{Frames, Names, TraceLocation};
 #[cfg(feature = "std")]
 pub use index::{Index, Packet};
 #[cfg(feature = "std")]

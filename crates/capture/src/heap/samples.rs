@@ -126,7 +126,7 @@ mod tests {
     fn an_inlined_function_is_called_by_its_enclosing_function() {
         let mut frames = Frames::default();
         let [outer, inner] = [1, 2].map(|code| frames.intern(code));
-        let location = |frames: &mut Frames, function: &str| bactrian_trace::Location {
+        let location = |frames: &mut Frames, function: &str| bactrian_trace::TraceLocation {
             function: frames.names_mut().intern(function.as_bytes()),
             file: frames.names_mut().intern(b"main.ml"),
             line: 1,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bactrian_live::Site;
 use bactrian_trace::{
-    Event, Follower, FrameId, Frames, Location, Micros, ObjectId, Recorder, Source, State,
+    Event, Follower, FrameId, Frames, Micros, ObjectId, Recorder, Source, State, TraceLocation,
     is_library,
 };
 use bactrian_types::written;
@@ -291,7 +291,7 @@ impl Places {
             return *known;
         }
         let names = frames.names();
-        let is_standard = |location: &Location| {
+        let is_standard = |location: &TraceLocation| {
             is_library(&names.text(location.function), &names.text(location.file))
         };
         let locations = frames.locations(frame);

@@ -10,7 +10,7 @@
 //! the possible original codes are tried until one reading reaches the packet's end exactly with consistent
 //! names. If there is none, the contents of the lists are unknown and reported as lost rather than guessed.
 
-use crate::frames::{Frames, Location, Names};
+use crate::frames::{Frames, Names, TraceLocation};
 use crate::losses::Losses;
 use crate::model::NameId;
 use crate::packet::{code, event_word};
@@ -173,7 +173,7 @@ impl NameDecoder {
         file_code: usize,
         cursor: &mut Cursor<'a>,
         names: &mut impl TakeName<'a>,
-    ) -> Parse<Location> {
+    ) -> Parse<TraceLocation> {
         if file_code == LIST {
             let name = names.take(cursor.string()?)?;
             // Writers of version 1 let a new file inherit the list of the file it evicts. Later writers start
@@ -192,7 +192,7 @@ impl NameDecoder {
         } else {
             file.functions.use_again(record.function_code)?;
         }
-        Ok(Location {
+        Ok(TraceLocation {
             file: file.name,
             function: file.functions.items[0],
             line: record.line,
@@ -215,7 +215,7 @@ impl NameDecoder {
 pub(super) struct Reading {
     /// Code of each event, and the index where its locations start.
     pub events: Vec<(u64, usize)>,
-    pub locations: Vec<Location>,
+    pub locations: Vec<TraceLocation>,
 }
 
 impl Reading {

@@ -21,11 +21,11 @@ const MANY_DOMAINS: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub time: Micros,
-    pub kind: Kind,
+    pub kind: HeadKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum HeadKind {
     Alloc { id: ObjectId, length: Words, samples: u64, source: Source, common_prefix: usize },
     Promote(ObjectId),
     Collect(ObjectId),
@@ -37,7 +37,7 @@ impl Head {
     pub fn event(self, domain: DomainId, stack: &[FrameId]) -> Event<'_> {
         let Head { time, kind } = self;
         match kind {
-            Kind::Alloc { id, length, samples, source, common_prefix } => Event::Alloc(Alloc {
+            HeadKind::Alloc { id, length, samples, source, common_prefix } => Event::Alloc(Alloc {
                 time,
                 domain,
                 id,
@@ -47,8 +47,8 @@ impl Head {
                 common_prefix,
                 stack,
             }),
-            Kind::Promote(id) => Event::Promote { time, domain, id },
-            Kind::Collect(id) => Event::Collect { time, domain, id },
+            HeadKind::Promote(id) => Event::Promote { time, domain, id },
+            HeadKind::Collect(id) => Event::Collect { time, domain, id },
         }
     }
 }
@@ -290,7 +290,7 @@ impl Stream {
         let (event, low) = event_word(cursor)?;
         let kind = if event == code::PROMOTE || event == code::COLLECT {
             let id = self.object(cursor.vint()?)?;
-            if event == code::PROMOTE { Kind::Promote(id) } else { Kind::Collect(id) }
+            if event == code::PROMOTE { HeadKind::Promote(id) } else { HeadKind::Collect(id) }
         } else {
             let form = AllocForm::read(event, cursor)?;
             let common_prefix = if with_stacks {
@@ -303,7 +303,7 @@ impl Stream {
             let id = ObjectId(self.next_id);
             self.next_id = self.next_id.wrapping_add(1);
             let AllocForm { length, samples, source, .. } = form;
-            Kind::Alloc { id, length, samples, source, common_prefix }
+            HeadKind::Alloc { id, length, samples, source, common_prefix }
         };
         let time = self.clock.event(low, &mut self.losses);
         Ok(Head { time, kind })
