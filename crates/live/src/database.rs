@@ -344,7 +344,7 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, LogLine, Unit};
+    use crate::{LogLine, ObserverKind, Unit};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -352,7 +352,7 @@ mod tests {
         let (id, name) = (ObserverId(id), name.into());
         Declaration {
             id,
-            kind: Kind::Int,
+            kind: ObserverKind::Int,
             name,
             labels: Vec::new(),
             unit: Unit::None,

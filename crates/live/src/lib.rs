@@ -65,7 +65,7 @@ pub mod wire;
 pub use database::{Database, Limits, Run, Series};
 pub use histogram::Histogram;
 pub use model::{
-    Action, Control, Declaration, Dropped, Event, Kind, LogLine, Node, ObserverId, Program, Site,
-    Stamp, Table, Tree, Unit, Value,
+    Action, Control, Declaration, Dropped, Event, LogLine, Node, ObserverId, ObserverKind, Program,
+    Site, Stamp, Table, Tree, Unit, Value,
 };
 pub use timemap::Timemap;

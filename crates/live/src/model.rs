@@ -8,7 +8,7 @@ pub struct ObserverId(pub u32);
 
 /// The kind of an observer, which determines its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ObserverKind {
     /// Counts how often the program passes a point: [`Value::Count`].
     Point,
     /// A stopwatch: [`Value::Elapsed`].
@@ -59,7 +59,7 @@ pub struct Declaration {
     /// The observer's id.
     pub id: ObserverId,
     /// The kind of its values.
-    pub kind: Kind,
+    pub kind: ObserverKind,
     /// Its name, for people. Not necessarily unique.
     pub name: String,
     /// Labels that distinguish it from other observers of the same name.

@@ -17,7 +17,7 @@ pub const MAGIC: &[u8; 16] = b"bactrian live 1\n";
 
 /// Why a recording could not be read.
 #[derive(Debug)]
-pub enum Error {
+pub enum RecordingError {
     /// An error of the operating system.
     Io(io::Error),
     /// Not a recording, or one of an unknown version.
@@ -26,19 +26,19 @@ pub enum Error {
     Malformed(Malformed),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io(error) => write!(f, "{error}"),
-            Error::NotARecording => f.write_str("not a recording"),
-            Error::Malformed(malformed) => {
+            RecordingError::Io(error) => write!(f, "{error}"),
+            RecordingError::NotARecording => f.write_str("not a recording"),
+            RecordingError::Malformed(malformed) => {
                 write!(f, "the recording is damaged: {malformed}")
             }
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for RecordingError {}
 
 /// Writes a recording to a file.
 #[derive(Debug)]
@@ -95,14 +95,16 @@ impl<R: Read> Player<R> {
     ///
     /// # Errors
     /// If it is not a recording.
-    pub fn new(mut source: R) -> Result<Player<R>, Error> {
+    pub fn new(mut source: R) -> Result<Player<R>, RecordingError> {
         let mut magic = [0; MAGIC.len()];
         match source.read_exact(&mut magic) {
             Ok(()) if magic == *MAGIC => {
                 Ok(Player { source, frames: Frames::default(), is_over: false })
             }
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(Error::Io(error)),
-            _ => Err(Error::NotARecording),
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(RecordingError::Io(error))
+            }
+            _ => Err(RecordingError::NotARecording),
         }
     }
 
@@ -111,11 +113,14 @@ impl<R: Read> Player<R> {
         self.is_over && !self.frames.is_empty()
     }
 
-    fn step(&mut self) -> Result<Option<Event>, Error> {
+    fn step(&mut self) -> Result<Option<Event>, RecordingError> {
         let at = self.frames.offset();
         loop {
             let moved = |malformed: Malformed| {
-                Error::Malformed(Malformed { offset: MAGIC.len() as u64 + at, ..malformed })
+                RecordingError::Malformed(Malformed {
+                    offset: MAGIC.len() as u64 + at,
+                    ..malformed
+                })
             };
             if let Some(frame) = self.frames.next().map_err(moved)? {
                 match wire::take_event(&frame).map_err(moved)? {
@@ -131,16 +136,16 @@ impl<R: Read> Player<R> {
                 Ok(0) => self.is_over = true,
                 Ok(length) => self.frames.push(&piece[..length]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::Io(error)),
+                Err(error) => return Err(RecordingError::Io(error)),
             }
         }
     }
 }
 
 impl<R: Read> Iterator for Player<R> {
-    type Item = Result<Event, Error>;
+    type Item = Result<Event, RecordingError>;
 
-    fn next(&mut self) -> Option<Result<Event, Error>> {
+    fn next(&mut self) -> Option<Result<Event, RecordingError>> {
         let step = self.step();
         if step.is_err() {
             // Nothing after damage can be decoded.
@@ -196,7 +201,10 @@ mod tests {
         let error = player.next().expect("something").expect_err("damaged");
         assert!(error.to_string().contains("(at byte 16)"), "{error}");
         assert!(player.next().is_none());
-        assert!(matches!(Player::new(&b"bactrian live 9\n"[..]), Err(Error::NotARecording)));
-        assert!(matches!(Player::new(&b"short"[..]), Err(Error::NotARecording)));
+        assert!(matches!(
+            Player::new(&b"bactrian live 9\n"[..]),
+            Err(RecordingError::NotARecording)
+        ));
+        assert!(matches!(Player::new(&b"short"[..]), Err(RecordingError::NotARecording)));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{LazyLock, Mutex};
 
-use bactrian_live::{Kind, Value};
+use bactrian_live::{ObserverKind, Value};
 use bactrian_observe::{Handle, Name, Origin, server};
 
 use crate::lock;
@@ -15,7 +15,7 @@ use crate::texts::{Description, kind, unit};
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub handle: Handle,
-    pub kind: Kind,
+    pub kind: ObserverKind,
     pub is_of_runtime: bool,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn entries() -> &'static Mutex<HashMap<u32, Entry>> {
     &ENTRIES
 }
 
-pub(crate) fn remember(kind: Kind, handle: Handle, is_of_runtime: bool) -> u32 {
+pub(crate) fn remember(kind: ObserverKind, handle: Handle, is_of_runtime: bool) -> u32 {
     let id = handle.id().0;
     if id != 0 {
         lock(entries()).insert(id, Entry { handle, kind, is_of_runtime });
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn bactrian_observe_time(
             running: elapsed.is_running != 0,
         }
     };
-    remember(Kind::Time, server().declare_read(Kind::Time, named, read), false)
+    remember(ObserverKind::Time, server().declare_read(ObserverKind::Time, named, read), false)
 }
 
 /// Stops observing.

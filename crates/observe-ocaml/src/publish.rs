@@ -3,13 +3,13 @@
 
 use std::ffi::c_int;
 
-use bactrian_live::{Kind, Node, Table, Tree, Value};
+use bactrian_live::{Node, ObserverKind, Table, Tree, Value};
 
 use crate::declare::entries;
 use crate::lock;
 use crate::texts::Text;
 
-fn publish(id: u32, value: impl FnOnce(Kind) -> Value) {
+fn publish(id: u32, value: impl FnOnce(ObserverKind) -> Value) {
     if let Some(entry) = lock(entries()).get(&id) {
         entry.handle.publish(value(entry.kind));
     }
@@ -19,7 +19,9 @@ fn publish(id: u32, value: impl FnOnce(Kind) -> Value) {
 #[unsafe(no_mangle)]
 pub extern "C" fn bactrian_observe_int(id: u32, number: i64) {
     publish(id, |kind| match kind {
-        Kind::Counter | Kind::Point => Value::Count(u64::try_from(number).unwrap_or(0)),
+        ObserverKind::Counter | ObserverKind::Point => {
+            Value::Count(u64::try_from(number).unwrap_or(0))
+        }
         _ => Value::Int(number),
     });
 }

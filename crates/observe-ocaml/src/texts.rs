@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::c_int;
 use std::slice;
 
-use bactrian_live::{Kind, Unit};
+use bactrian_live::{ObserverKind, Unit};
 use bactrian_observe::Name;
 
 /// `struct bactrian_text`: any bytes, usually UTF-8.
@@ -74,19 +74,19 @@ pub(crate) fn unit(number: c_int) -> Unit {
 }
 
 /// The kind with this number in the C interface.
-pub(crate) fn kind(number: c_int) -> Option<Kind> {
+pub(crate) fn kind(number: c_int) -> Option<ObserverKind> {
     let known = [
-        Kind::Point,
-        Kind::Time,
-        Kind::Int,
-        Kind::Float,
-        Kind::Bool,
-        Kind::Text,
-        Kind::Tag,
-        Kind::Tree,
-        Kind::Table,
-        Kind::Counter,
-        Kind::Gauge,
+        ObserverKind::Point,
+        ObserverKind::Time,
+        ObserverKind::Int,
+        ObserverKind::Float,
+        ObserverKind::Bool,
+        ObserverKind::Text,
+        ObserverKind::Tag,
+        ObserverKind::Tree,
+        ObserverKind::Table,
+        ObserverKind::Counter,
+        ObserverKind::Gauge,
     ];
     usize::try_from(number).ok().and_then(|number| known.get(number).copied())
 }

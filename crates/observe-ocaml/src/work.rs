@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::ptr;
 use std::time::Duration;
 
-use bactrian_live::Kind;
+use bactrian_live::ObserverKind;
 use bactrian_observe::cells::{CountCell, HistogramCell, SpanCell};
 use bactrian_observe::{Handle, Origin, clock, server};
 
@@ -15,7 +15,7 @@ use crate::texts::{Description, Text};
 /// # Safety
 /// The name is valid.
 unsafe fn declare<T: 'static>(
-    kind: Kind,
+    kind: ObserverKind,
     name: &Description,
     id: &mut u32,
     cell: impl Fn(&Handle) -> Option<&'static T>,
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn bactrian_observe_gauge(
     id: &mut u32,
 ) -> *const CountCell {
     // SAFETY: the caller's duty.
-    unsafe { declare(Kind::Gauge, name, id, Handle::count_cell) }
+    unsafe { declare(ObserverKind::Gauge, name, id, Handle::count_cell) }
 }
 
 /// Sets a gauge.
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn bactrian_observe_histogram(
     id: &mut u32,
 ) -> *const HistogramCell {
     // SAFETY: the caller's duty.
-    unsafe { declare(Kind::Histogram, name, id, Handle::histogram_cell) }
+    unsafe { declare(ObserverKind::Histogram, name, id, Handle::histogram_cell) }
 }
 
 /// Adds a number to a histogram.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn bactrian_observe_span(
     id: &mut u32,
 ) -> *const SpanCell {
     // SAFETY: the caller's duty.
-    unsafe { declare(Kind::Span, name, id, Handle::span_cell) }
+    unsafe { declare(ObserverKind::Span, name, id, Handle::span_cell) }
 }
 
 /// Begins an operation and returns its start time.

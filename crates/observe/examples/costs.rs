@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bactrian_live::wire::{self, Greeting};
-use bactrian_live::{Kind, Value};
+use bactrian_live::{ObserverKind, Value};
 use bactrian_observe::settings::{Live, Settings};
 use bactrian_observe::{
     Counter, Gauge, Handle, Histogram, Origin, Point, Server, Span, Time, log, server,
@@ -92,7 +92,8 @@ fn observed(folder: &str) -> (Server, Vec<Handle>, String) {
     let settings =
         Settings { live: Live::Path(socket.clone()), ocamlviz: None, ..Settings::default() };
     let server = Server::start(settings);
-    let declare = |number| server.declare(Kind::Counter, format!("counter {number}"), Origin::Cell);
+    let declare =
+        |number| server.declare(ObserverKind::Counter, format!("counter {number}"), Origin::Cell);
     let handles = (0..100).map(declare).collect();
     server.places();
     (server, handles, socket.to_string_lossy().into_owned())
@@ -129,7 +130,7 @@ fn ticking(count: usize) -> Result<f64> {
 fn stalled(text: usize) -> Result<f64> {
     const CLIENTS: usize = 1000;
     let (server, handles, socket) = observed("costs");
-    let long = server.declare(Kind::Text, "text", Origin::Published);
+    let long = server.declare(ObserverKind::Text, "text", Origin::Published);
     let before = memory();
     let mut stalled = clients(&socket, CLIENTS, "stall")?;
     server.wait_for_clients(CLIENTS);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bactrian_live::{Declaration, Kind, ObserverId, Value};
+use bactrian_live::{Declaration, ObserverId, ObserverKind, Value};
 
 use crate::cells::{CountCell, HistogramCell, SpanCell, TimeCell};
 use crate::name::Name;
@@ -183,7 +183,7 @@ struct Inner {
 
 impl Registry {
     /// Adds an observer. In the child of a fork nothing is added; the caller gets a handle all the same.
-    pub fn add(&self, kind: Kind, name: Name, source: Source) -> Handle {
+    pub fn add(&self, kind: ObserverKind, name: Name, source: Source) -> Handle {
         let Name { name, labels, unit, period_ms } = name;
         let declare = |id| {
             Arc::new(Observer {
@@ -226,7 +226,7 @@ impl Registry {
     }
 
     /// The live observer of this kind and name; the newest if there are several.
-    pub fn find(&self, kind: Kind, name: &Name) -> Option<Handle> {
+    pub fn find(&self, kind: ObserverKind, name: &Name) -> Option<Handle> {
         if process::is_child() {
             return None;
         }
@@ -366,14 +366,16 @@ pub enum Origin {
 }
 
 impl Origin {
-    pub(crate) fn source(self, kind: Kind) -> Source {
+    pub(crate) fn source(self, kind: ObserverKind) -> Source {
         match (self, kind) {
             (Origin::Asked, _) => Source::Asked(Mutex::new(None)),
-            (Origin::Cell, Kind::Point | Kind::Counter) => Source::Count(CountCell::leak()),
-            (Origin::Cell, Kind::Gauge) => Source::Float(CountCell::leak()),
-            (Origin::Cell, Kind::Time) => Source::Time(TimeCell::leak()),
-            (Origin::Cell, Kind::Histogram) => Source::Histogram(HistogramCell::leak()),
-            (Origin::Cell, Kind::Span) => Source::Span(SpanCell::leak()),
+            (Origin::Cell, ObserverKind::Point | ObserverKind::Counter) => {
+                Source::Count(CountCell::leak())
+            }
+            (Origin::Cell, ObserverKind::Gauge) => Source::Float(CountCell::leak()),
+            (Origin::Cell, ObserverKind::Time) => Source::Time(TimeCell::leak()),
+            (Origin::Cell, ObserverKind::Histogram) => Source::Histogram(HistogramCell::leak()),
+            (Origin::Cell, ObserverKind::Span) => Source::Span(SpanCell::leak()),
             (Origin::Cell | Origin::Published, _) => Source::Published(Mutex::new(None)),
         }
     }
@@ -392,7 +394,7 @@ mod tests {
         let registry = Registry::default();
         let add = |number: usize| {
             let name = Name::new(format!("observer {number}"));
-            registry.add(Kind::Point, name, Origin::Cell.source(Kind::Point))
+            registry.add(ObserverKind::Point, name, Origin::Cell.source(ObserverKind::Point))
         };
         let handles = (0..count).map(add).collect();
         (registry, handles)
@@ -405,7 +407,8 @@ mod tests {
         registry.forget_dead();
         assert_eq!(registry.len(), DEAD_REMEMBERED);
         let last = handles[handles.len() - 1].id();
-        let next = registry.add(Kind::Int, "next".into(), Origin::Cell.source(Kind::Int));
+        let next =
+            registry.add(ObserverKind::Int, "next".into(), Origin::Cell.source(ObserverKind::Int));
         assert_eq!(next.id(), ObserverId(last.0 + 1));
         assert_eq!(registry.since(last).len(), 1);
         assert_eq!(registry.since(ObserverId(0))[0].id(), handles[10].id());
@@ -415,7 +418,9 @@ mod tests {
     fn ended_observers_are_removed_without_clients() {
         let registry = Registry::default();
         for _ in 0..20 * DEAD_REMEMBERED {
-            registry.add(Kind::Int, "n".into(), Origin::Published.source(Kind::Int)).kill();
+            registry
+                .add(ObserverKind::Int, "n".into(), Origin::Published.source(ObserverKind::Int))
+                .kill();
         }
         assert!(registry.len() <= 8 * DEAD_REMEMBERED, "{}", registry.len());
     }
@@ -427,7 +432,7 @@ mod tests {
         let closure = Box::new(move || Value::Count(Arc::strong_count(&holds) as u64));
         let call = Mutex::new(Closure { closure, failures: 0 });
         let source = Source::Closure { call, fresh: Mutex::new(None) };
-        let handle = Registry::default().add(Kind::Int, "n".into(), source);
+        let handle = Registry::default().add(ObserverKind::Int, "n".into(), source);
         assert_eq!(Arc::strong_count(&held), 2);
         handle.kill();
         assert_eq!(Arc::strong_count(&held), 1);
@@ -444,7 +449,11 @@ mod tests {
     #[test]
     fn outstanding_observer_is_not_asked_again() {
         let registry = Registry::default();
-        let asked = registry.add(Kind::Int, "asked".into(), Origin::Asked.source(Kind::Int));
+        let asked = registry.add(
+            ObserverKind::Int,
+            "asked".into(),
+            Origin::Asked.source(ObserverKind::Int),
+        );
         assert!(asked.observer.ask());
         assert!(!asked.observer.ask());
         asked.publish(Value::Int(3));
@@ -459,11 +468,11 @@ mod tests {
         let (registry, handles) = registry(2);
         let name = Name::new("observer 1");
         assert_eq!(
-            registry.find(Kind::Point, &name).map(|found| found.id()),
+            registry.find(ObserverKind::Point, &name).map(|found| found.id()),
             Some(handles[1].id())
         );
-        assert!(registry.find(Kind::Time, &name).is_none());
+        assert!(registry.find(ObserverKind::Time, &name).is_none());
         handles[1].kill();
-        assert!(registry.find(Kind::Point, &name).is_none());
+        assert!(registry.find(ObserverKind::Point, &name).is_none());
     }
 }

@@ -277,7 +277,7 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use bactrian_live::{
-        Declaration, Event, Kind, Limits, ObserverId, Program, Stamp, Unit, Value, names,
+        Declaration, Event, Limits, ObserverId, ObserverKind, Program, Stamp, Unit, Value, names,
     };
 
     use super::*;
@@ -286,7 +286,7 @@ mod tests {
         let mut database = Database::new(Limits::default());
         let (name, runtime) = ("flow".to_owned(), "OCaml 5.2".to_owned());
         database.add(Event::Hello(Program { name, pid, runtime, ..Program::default() }));
-        let (id, kind, unit) = (ObserverId(1), Kind::Gauge, Unit::Bytes);
+        let (id, kind, unit) = (ObserverId(1), ObserverKind::Gauge, Unit::Bytes);
         let (name, labels, period_ms) = (names::RSS.to_owned(), Vec::new(), 100);
         database.add(Event::Declare(Declaration { id, kind, name, labels, unit, period_ms }));
         database.add(Event::Tick(Stamp { at: 1_000_000_000, cpu: 0 }));

@@ -7,7 +7,9 @@ use std::io;
 use std::path::Path;
 
 use bactrian_live::recording::Recorder;
-use bactrian_live::{Declaration, Event, Kind, LogLine, ObserverId, Program, Stamp, Unit, Value};
+use bactrian_live::{
+    Declaration, Event, LogLine, ObserverId, ObserverKind, Program, Stamp, Unit, Value,
+};
 use bactrian_snapshot::{
     BlockId, Columns, GroupBuilder, Info, Module, ModuleId, Pointer, Root, RootKind, Tables, tag,
 };
@@ -153,7 +155,7 @@ fn recording(path: &Path) -> io::Result<()> {
     for (at, name) in (0..).zip(&names) {
         recorder.add(&Event::Declare(Declaration {
             id: ObserverId(at),
-            kind: Kind::Text,
+            kind: ObserverKind::Text,
             name: name.clone(),
             labels: vec![(name.clone(), name.clone())],
             unit: Unit::None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bactrian_live::{
-    Database, Histogram, Kind, Node, Program, Run, Series, Site, Unit, Value, names,
+    Database, Histogram, Node, ObserverKind, Program, Run, Series, Site, Unit, Value, names,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -371,22 +371,22 @@ pub fn unit_name(unit: Unit) -> Option<&'static str> {
 }
 
 /// The name of an observer's kind.
-pub fn show_kind(kind: Kind) -> &'static str {
+pub fn show_kind(kind: ObserverKind) -> &'static str {
     match kind {
-        Kind::Point => "point",
-        Kind::Time => "time",
-        Kind::Int => "int",
-        Kind::Float => "float",
-        Kind::Bool => "bool",
-        Kind::Text => "text",
-        Kind::Tag => "tag",
-        Kind::Tree => "tree",
-        Kind::Table => "table",
-        Kind::Counter => "counter",
-        Kind::Gauge => "gauge",
-        Kind::Histogram => "histogram",
-        Kind::Span => "span",
-        Kind::Sites => "sites",
+        ObserverKind::Point => "point",
+        ObserverKind::Time => "time",
+        ObserverKind::Int => "int",
+        ObserverKind::Float => "float",
+        ObserverKind::Bool => "bool",
+        ObserverKind::Text => "text",
+        ObserverKind::Tag => "tag",
+        ObserverKind::Tree => "tree",
+        ObserverKind::Table => "table",
+        ObserverKind::Counter => "counter",
+        ObserverKind::Gauge => "gauge",
+        ObserverKind::Histogram => "histogram",
+        ObserverKind::Span => "span",
+        ObserverKind::Sites => "sites",
     }
 }
 
@@ -463,7 +463,7 @@ mod tests {
             for (id, name) in [(1, names::HEAP), (2, names::ALLOCATED)] {
                 database.add(Event::Declare(Declaration {
                     id: ObserverId(id),
-                    kind: Kind::Gauge,
+                    kind: ObserverKind::Gauge,
                     name: name.into(),
                     labels: Vec::new(),
                     unit: Unit::Bytes,

@@ -1,6 +1,6 @@
 //! Live numbers as lines: one value for each of several equal steps, with the minimum and maximum in between.
 
-use bactrian_live::{Database, Kind, Series, Unit};
+use bactrian_live::{Database, ObserverKind, Series, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -77,10 +77,10 @@ fn moments(from: u64, to: u64, points: usize) -> Vec<u64> {
 fn drawn_parts(series: &Series, at: u64) -> Vec<Part> {
     let all = parts(series, at);
     let is_drawn = |part: &Part| match series.declaration.kind {
-        Kind::Point | Kind::Counter => matches!(part, Part::Rate(_)),
-        Kind::Time => matches!(part, Part::Rate("nanos")),
-        Kind::Histogram | Kind::Span => matches!(part, Part::Recent(_)),
-        Kind::Table => matches!(part, Part::Level("bindings" | "fill")),
+        ObserverKind::Point | ObserverKind::Counter => matches!(part, Part::Rate(_)),
+        ObserverKind::Time => matches!(part, Part::Rate("nanos")),
+        ObserverKind::Histogram | ObserverKind::Span => matches!(part, Part::Recent(_)),
+        ObserverKind::Table => matches!(part, Part::Level("bindings" | "fill")),
         _ => true,
     };
     all.into_iter().filter(is_drawn).collect()
@@ -174,7 +174,9 @@ mod tests {
 
     fn database() -> Database {
         let mut database = Database::new(Limits::default());
-        for (id, kind, name) in [(1, Kind::Gauge, "level"), (2, Kind::Counter, "counter")] {
+        for (id, kind, name) in
+            [(1, ObserverKind::Gauge, "level"), (2, ObserverKind::Counter, "counter")]
+        {
             let (id, name, labels) = (ObserverId(id), name.to_owned(), Vec::new());
             let unit = Unit::Bytes;
             let declared = Declaration { id, kind, name, labels, unit, period_ms: 100 };
@@ -208,7 +210,7 @@ mod tests {
     fn tables_are_drawn_by_bindings_and_fill() {
         let mut database = database();
         let (id, name, labels) = (ObserverId(3), "cache".to_owned(), Vec::new());
-        let (kind, unit, period_ms) = (Kind::Table, Unit::None, 100);
+        let (kind, unit, period_ms) = (ObserverKind::Table, Unit::None, 100);
         database.add(Event::Declare(Declaration { id, kind, name, labels, unit, period_ms }));
         let table = Table { buckets: 8, bindings: 30, empty: 2, longest: 9 };
         database.add(Event::Update(id, Value::Table(table)));

@@ -1,7 +1,7 @@
 //! What can be drawn as a line: any number of any observer, its rate of growth, and recent percentiles of a
 //! distribution.
 
-use bactrian_live::{Database, Histogram, Kind, Series, Site, Unit, Value, names};
+use bactrian_live::{Database, Histogram, ObserverKind, Series, Site, Unit, Value, names};
 
 use super::numbers;
 
@@ -143,14 +143,14 @@ pub fn parts(series: &Series, at: u64) -> Vec<Part> {
     };
     let levels = names.iter().map(|name| Part::Level(name));
     match series.declaration.kind {
-        Kind::Point | Kind::Counter => {
+        ObserverKind::Point | ObserverKind::Counter => {
             names.iter().map(|name| Part::Rate(name)).chain(levels).collect()
         }
-        Kind::Time => {
+        ObserverKind::Time => {
             let rates = names.iter().map(|name| Part::Rate(name));
             rates.chain(levels).collect()
         }
-        Kind::Histogram | Kind::Span if !names.is_empty() => {
+        ObserverKind::Histogram | ObserverKind::Span if !names.is_empty() => {
             let recent = [99, 90, 50].map(Part::Recent);
             recent.into_iter().chain([Part::Rate("count")]).chain(levels).collect()
         }
@@ -164,7 +164,7 @@ pub fn unit_of(series: &Series, name: &str) -> Unit {
         "nanos" => Unit::Nanos,
         "bytes" => Unit::Bytes,
         "fill" | "count" | "runs" | "open" | "nodes" | "sites" => Unit::None,
-        _ if series.declaration.kind == Kind::Span => Unit::Nanos,
+        _ if series.declaration.kind == ObserverKind::Span => Unit::Nanos,
         _ => series.declaration.unit,
     }
 }

@@ -370,7 +370,7 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
-    use bactrian_live::{Event, Kind, Limits, ObserverId, Program, Stamp};
+    use bactrian_live::{Event, Limits, ObserverId, ObserverKind, Program, Stamp};
 
     fn database() -> Database {
         let mut database = Database::new(Limits::default());
@@ -378,11 +378,11 @@ mod tests {
         (1..=100).for_each(|number| histogram.record(number * 1_000_000));
         let hostile = "a\"b\\c\nd".to_owned();
         let observers = [
-            ("p", Kind::Point, Unit::None, Value::Count(7)),
-            (names::HEAP, Kind::Gauge, Unit::Bytes, Value::Int(1024)),
-            (names::CPU, Kind::Counter, Unit::Nanos, Value::Count(2_500_000_000)),
-            (names::PAUSES, Kind::Histogram, Unit::Nanos, Value::Histogram(histogram)),
-            (hostile.as_str(), Kind::Float, Unit::None, Value::Float(0.5)),
+            ("p", ObserverKind::Point, Unit::None, Value::Count(7)),
+            (names::HEAP, ObserverKind::Gauge, Unit::Bytes, Value::Int(1024)),
+            (names::CPU, ObserverKind::Counter, Unit::Nanos, Value::Count(2_500_000_000)),
+            (names::PAUSES, ObserverKind::Histogram, Unit::Nanos, Value::Histogram(histogram)),
+            (hostile.as_str(), ObserverKind::Float, Unit::None, Value::Float(0.5)),
         ];
         database.add(Event::Tick(Stamp { at: 0, cpu: 0 }));
         for (number, (name, kind, unit, value)) in observers.into_iter().enumerate() {
@@ -428,7 +428,7 @@ mod tests {
             let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into()));
             database.add(Event::Declare(Declaration {
                 id: ObserverId(id),
-                kind: Kind::Int,
+                kind: ObserverKind::Int,
                 name: "same".into(),
                 labels: labels.collect(),
                 unit: Unit::None,

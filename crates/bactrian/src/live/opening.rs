@@ -131,9 +131,9 @@ pub fn stay(
     Ok(status.map_or(Status::Done, |status| Status::Program(end_like(status))))
 }
 
-pub fn bad_recording(path: &Path, error: &recording::Error) -> anyhow::Error {
+pub fn bad_recording(path: &Path, error: &recording::RecordingError) -> anyhow::Error {
     let hint = match error {
-        recording::Error::NotARecording => {
+        recording::RecordingError::NotARecording => {
             ". Recordings are written by `bactrian live --record`; use `bactrian top` for \
              traces, `bactrian heap` for snapshots"
         }

@@ -1,8 +1,8 @@
 //! Two minutes of a server with observers of every kind: the data for the tests of the view.
 
 use bactrian_live::{
-    Declaration, Event, Histogram, Kind, LogLine, Node, ObserverId, Program, Site, Stamp, Table,
-    Tree, Unit, Value, names,
+    Declaration, Event, Histogram, LogLine, Node, ObserverId, ObserverKind, Program, Site, Stamp,
+    Table, Tree, Unit, Value, names,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -10,7 +10,7 @@ const STEP: u64 = SECOND / 2;
 const SECONDS: u64 = 120;
 
 struct Observer {
-    kind: Kind,
+    kind: ObserverKind,
     name: &'static str,
     labels: &'static [(&'static str, &'static str)],
     unit: Unit,
@@ -18,7 +18,7 @@ struct Observer {
 }
 
 const fn observer(
-    kind: Kind,
+    kind: ObserverKind,
     name: &'static str,
     unit: Unit,
     value: fn(u64) -> Option<Value>,
@@ -59,90 +59,94 @@ fn node(label: &str, children: &[u32]) -> Node {
 }
 
 const OBSERVERS: &[Observer] = &[
-    observer(Kind::Gauge, names::HEAP, Unit::Bytes, |at| {
+    observer(ObserverKind::Gauge, names::HEAP, Unit::Bytes, |at| {
         bytes(64.0 + (at / (30 * SECOND)) as f64 * 16.0)
     }),
-    observer(Kind::Gauge, names::LIVE, Unit::Bytes, |at| {
+    observer(ObserverKind::Gauge, names::LIVE, Unit::Bytes, |at| {
         bytes(18.0 + seconds(at) * 0.25 + (seconds(at) % 7.0) * 3.0)
     }),
-    observer(Kind::Gauge, names::RSS, Unit::Bytes, |at| {
+    observer(ObserverKind::Gauge, names::RSS, Unit::Bytes, |at| {
         bytes(78.0 + (at / (30 * SECOND)) as f64 * 16.0 + noise(at, 1))
     }),
-    observer(Kind::Counter, names::ALLOCATED, Unit::Bytes, |at| {
+    observer(ObserverKind::Counter, names::ALLOCATED, Unit::Bytes, |at| {
         count(seconds(at) * 212e6 + (seconds(at) / 8.0).sin() * 4e8)
     }),
-    observer(Kind::Counter, names::PROMOTED, Unit::Bytes, |at| count(seconds(at) * 8.3e6)),
-    observer(Kind::Counter, names::MINOR_COLLECTIONS, Unit::None, |at| count(seconds(at) * 101.0)),
-    observer(Kind::Counter, names::MAJOR_COLLECTIONS, Unit::None, |at| count(seconds(at) / 7.0)),
-    observer(Kind::Counter, names::COMPACTIONS, Unit::None, |_| count(1.0)),
-    observer(Kind::Histogram, names::PAUSES, Unit::Nanos, |at| {
+    observer(ObserverKind::Counter, names::PROMOTED, Unit::Bytes, |at| count(seconds(at) * 8.3e6)),
+    observer(ObserverKind::Counter, names::MINOR_COLLECTIONS, Unit::None, |at| {
+        count(seconds(at) * 101.0)
+    }),
+    observer(ObserverKind::Counter, names::MAJOR_COLLECTIONS, Unit::None, |at| {
+        count(seconds(at) / 7.0)
+    }),
+    observer(ObserverKind::Counter, names::COMPACTIONS, Unit::None, |_| count(1.0)),
+    observer(ObserverKind::Histogram, names::PAUSES, Unit::Nanos, |at| {
         let pause = |at, number| match number {
             0 if at % (7 * SECOND) == 0 => 14e6 + noise(at, 2) * 6e6,
             number => 2e5 + noise(at, number) * 9e5,
         };
         Some(Value::Histogram(distribution(at, 3, pause)))
     }),
-    observer(Kind::Gauge, names::DOMAINS, Unit::None, |_| Some(Value::Int(4))),
-    observer(Kind::Counter, names::LOST_EVENTS, Unit::None, |_| count(0.0)),
-    observer(Kind::Gauge, names::THREADS, Unit::None, |_| Some(Value::Int(6))),
-    observer(Kind::Point, "requests", Unit::None, |at| count(seconds(at) * 1234.0)),
-    observer(Kind::Point, "cache.hit", Unit::None, |at| count(seconds(at) * 1001.5)),
-    observer(Kind::Point, "cache.miss", Unit::None, |at| count(seconds(at) * 232.5)),
-    observer(Kind::Counter, "sent", Unit::Bytes, |at| count(seconds(at) * 3.1e6)),
-    observer(Kind::Time, "parse", Unit::Nanos, |at| {
+    observer(ObserverKind::Gauge, names::DOMAINS, Unit::None, |_| Some(Value::Int(4))),
+    observer(ObserverKind::Counter, names::LOST_EVENTS, Unit::None, |_| count(0.0)),
+    observer(ObserverKind::Gauge, names::THREADS, Unit::None, |_| Some(Value::Int(6))),
+    observer(ObserverKind::Point, "requests", Unit::None, |at| count(seconds(at) * 1234.0)),
+    observer(ObserverKind::Point, "cache.hit", Unit::None, |at| count(seconds(at) * 1001.5)),
+    observer(ObserverKind::Point, "cache.miss", Unit::None, |at| count(seconds(at) * 232.5)),
+    observer(ObserverKind::Counter, "sent", Unit::Bytes, |at| count(seconds(at) * 3.1e6)),
+    observer(ObserverKind::Time, "parse", Unit::Nanos, |at| {
         let runs = at / SECOND * 1234;
         Some(Value::Elapsed { nanos: at / 5, runs, running: false })
     }),
-    observer(Kind::Time, "query", Unit::Nanos, |at| {
+    observer(ObserverKind::Time, "query", Unit::Nanos, |at| {
         let runs = at / SECOND * 232;
         Some(Value::Elapsed { nanos: at / 3, runs, running: true })
     }),
-    observer(Kind::Int, "sessions", Unit::None, |at| {
+    observer(ObserverKind::Int, "sessions", Unit::None, |at| {
         Some(Value::Int(1500 + (noise(at, 3) * 90.0) as i64))
     }),
-    observer(Kind::Float, "load", Unit::None, |at| {
+    observer(ObserverKind::Float, "load", Unit::None, |at| {
         Some(Value::Float((seconds(at) / 10.0).sin().abs()))
     }),
-    observer(Kind::Bool, "ready", Unit::None, |at| Some(Value::Bool(at > 3 * SECOND))),
-    observer(Kind::Text, "phase", Unit::None, |at| {
+    observer(ObserverKind::Bool, "ready", Unit::None, |at| Some(Value::Bool(at > 3 * SECOND))),
+    observer(ObserverKind::Text, "phase", Unit::None, |at| {
         Some(Value::Text(if at < 60 * SECOND { "warming up" } else { "serving" }.into()))
     }),
     Observer {
         labels: &[("pool", "io")],
-        ..observer(Kind::Gauge, "queue", Unit::None, |at| {
+        ..observer(ObserverKind::Gauge, "queue", Unit::None, |at| {
             Some(Value::Float((noise(at, 4) * 40.0).floor()))
         })
     },
     Observer {
         labels: &[("pool", "cpu")],
-        ..observer(Kind::Gauge, "queue", Unit::None, |at| {
+        ..observer(ObserverKind::Gauge, "queue", Unit::None, |at| {
             Some(Value::Float((noise(at, 5) * 9.0).floor()))
         })
     },
-    observer(Kind::Int, "depth", Unit::None, |at| match at {
+    observer(ObserverKind::Int, "depth", Unit::None, |at| match at {
         _ if at < 80 * SECOND => Some(Value::Int(7)),
         _ => Some(Value::Failed("Not_found".into())),
     }),
-    observer(Kind::Int, "first client", Unit::None, |at| match at {
+    observer(ObserverKind::Int, "first client", Unit::None, |at| match at {
         _ if at < 40 * SECOND => Some(Value::Int(1)),
         _ => Some(Value::Collected),
     }),
-    observer(Kind::Tag, "connections", Unit::None, |at| {
+    observer(ObserverKind::Tag, "connections", Unit::None, |at| {
         let alive = 800 + (noise(at, 6) * 200.0) as u64;
         Some(Value::Tag { count: Some(alive), bytes: Some(alive * 1460) })
     }),
-    observer(Kind::Tag, "requests kept", Unit::None, |at| {
+    observer(ObserverKind::Tag, "requests kept", Unit::None, |at| {
         let alive = (seconds(at) * 30.0) as u64 + 1000;
         Some(Value::Tag { count: Some(alive), bytes: Some(alive * 312) })
     }),
-    observer(Kind::Table, "cache", Unit::None, |at| {
+    observer(ObserverKind::Table, "cache", Unit::None, |at| {
         let bindings = 30_000 + (seconds(at) * 100.0) as u64;
         Some(Value::Table(Table { buckets: 32_768, bindings, empty: 9000, longest: 9 }))
     }),
-    observer(Kind::Table, "by address", Unit::None, |_| {
+    observer(ObserverKind::Table, "by address", Unit::None, |_| {
         Some(Value::Table(Table { buckets: 1024, bindings: 2000, empty: 900, longest: 700 }))
     }),
-    observer(Kind::Tree, "routes", Unit::None, |_| {
+    observer(ObserverKind::Tree, "routes", Unit::None, |_| {
         let nodes = vec![
             node("/", &[1, 2, 3]),
             node("api", &[4, 5]),
@@ -154,14 +158,14 @@ const OBSERVERS: &[Observer] = &[
         ];
         Some(Value::Tree(Tree { nodes }))
     }),
-    observer(Kind::Histogram, "latency", Unit::Nanos, |at| {
+    observer(ObserverKind::Histogram, "latency", Unit::Nanos, |at| {
         Some(Value::Histogram(distribution(at, 4, |at, number| 8e5 + noise(at, number) * 4e6)))
     }),
-    observer(Kind::Span, "transaction", Unit::Nanos, |at| {
+    observer(ObserverKind::Span, "transaction", Unit::Nanos, |at| {
         let durations = distribution(at, 2, |at, number| 3e6 + noise(at, number) * 2e7);
         Some(Value::Span { open: at / STEP % 5, durations })
     }),
-    observer(Kind::Sites, names::SITES, Unit::Bytes, |at| {
+    observer(ObserverKind::Sites, names::SITES, Unit::Bytes, |at| {
         let site = |name: &str, rate: f64, live: f64, samples| Site {
             name: name.into(),
             rate: rate * 1e6,

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use super::{Message, Uid, VizKind, VizValue};
 use crate::{
-    Declaration, Event, Kind, LogLine, Node, ObserverId, Program, Stamp, Table, Tree, Unit, Value,
-    names,
+    Declaration, Event, LogLine, Node, ObserverId, ObserverKind, Program, Stamp, Table, Tree, Unit,
+    Value, names,
 };
 
 /// Messages within this many nanoseconds belong to one moment: a program sends all messages of a period at
@@ -101,16 +101,16 @@ impl Translator {
         events: &mut Vec<Event>,
     ) {
         let (shown, unit) = match kind {
-            VizKind::Point => (Kind::Point, Unit::None),
-            VizKind::Time => (Kind::Time, Unit::Nanos),
-            VizKind::ValueInt => (Kind::Int, Unit::None),
-            VizKind::ValueFloat => (Kind::Float, Unit::None),
-            VizKind::ValueBool => (Kind::Bool, Unit::None),
-            VizKind::ValueString => (Kind::Text, Unit::None),
-            VizKind::TagCount | VizKind::TagSize => (Kind::Tag, Unit::None),
-            VizKind::Special if uid <= Uid::LIVE => (Kind::Gauge, Unit::Bytes),
-            VizKind::Tree => (Kind::Tree, Unit::None),
-            VizKind::Hash => (Kind::Table, Unit::None),
+            VizKind::Point => (ObserverKind::Point, Unit::None),
+            VizKind::Time => (ObserverKind::Time, Unit::Nanos),
+            VizKind::ValueInt => (ObserverKind::Int, Unit::None),
+            VizKind::ValueFloat => (ObserverKind::Float, Unit::None),
+            VizKind::ValueBool => (ObserverKind::Bool, Unit::None),
+            VizKind::ValueString => (ObserverKind::Text, Unit::None),
+            VizKind::TagCount | VizKind::TagSize => (ObserverKind::Tag, Unit::None),
+            VizKind::Special if uid <= Uid::LIVE => (ObserverKind::Gauge, Unit::Bytes),
+            VizKind::Tree => (ObserverKind::Tree, Unit::None),
+            VizKind::Hash => (ObserverKind::Table, Unit::None),
             VizKind::Special | VizKind::Log => return,
         };
         self.observers.insert(uid, Place { id, kind });

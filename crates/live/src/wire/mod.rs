@@ -94,8 +94,8 @@ mod frame_type {
 }
 
 /// Kinds of observers, by their number on the wire.
-const KINDS: [crate::Kind; 14] = {
-    use crate::Kind::*;
+const KINDS: [crate::ObserverKind; 14] = {
+    use crate::ObserverKind::*;
     [Point, Time, Int, Float, Bool, Text, Tag, Tree, Table, Counter, Gauge, Histogram, Span, Sites]
 };
 
@@ -138,8 +138,8 @@ mod action {
 mod tests {
     use super::*;
     use crate::{
-        Action, Control, Declaration, Dropped, Event, Histogram, Kind, LogLine, Node, ObserverId,
-        Program, Site, Stamp, Table, Tree, Unit, Value,
+        Action, Control, Declaration, Dropped, Event, Histogram, LogLine, Node, ObserverId,
+        ObserverKind, Program, Site, Stamp, Table, Tree, Unit, Value,
     };
 
     fn every_value() -> Vec<Value> {
@@ -173,7 +173,7 @@ mod tests {
     fn every_event() -> Vec<Event> {
         let declaration = Declaration {
             id: ObserverId(7),
-            kind: Kind::Sites,
+            kind: ObserverKind::Sites,
             name: "n".into(),
             labels: vec![("a".into(), "b".into()), (String::new(), String::new())],
             unit: Unit::Percent,

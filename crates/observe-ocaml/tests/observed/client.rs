@@ -9,8 +9,8 @@ use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, ocaml_library, own_fold
 use bactrian_live::recording::{MAGIC, Player};
 use bactrian_live::wire::put_event;
 use bactrian_live::{
-    Declaration, Dropped, Event, Histogram, Kind, LogLine, Node, ObserverId, Program, Site, Stamp,
-    Table, Tree, Unit, Value,
+    Declaration, Dropped, Event, Histogram, LogLine, Node, ObserverId, ObserverKind, Program, Site,
+    Stamp, Table, Tree, Unit, Value,
 };
 
 use crate::programs::program;
@@ -188,20 +188,20 @@ fn everything() -> Vec<Event> {
         Value::Killed,
     ];
     let kinds = [
-        Kind::Point,
-        Kind::Time,
-        Kind::Int,
-        Kind::Float,
-        Kind::Bool,
-        Kind::Text,
-        Kind::Tag,
-        Kind::Tree,
-        Kind::Table,
-        Kind::Counter,
-        Kind::Gauge,
-        Kind::Histogram,
-        Kind::Span,
-        Kind::Sites,
+        ObserverKind::Point,
+        ObserverKind::Time,
+        ObserverKind::Int,
+        ObserverKind::Float,
+        ObserverKind::Bool,
+        ObserverKind::Text,
+        ObserverKind::Tag,
+        ObserverKind::Tree,
+        ObserverKind::Table,
+        ObserverKind::Counter,
+        ObserverKind::Gauge,
+        ObserverKind::Histogram,
+        ObserverKind::Span,
+        ObserverKind::Sites,
     ];
     let units = [Unit::None, Unit::Bytes, Unit::Nanos, Unit::Percent];
     let declared = kinds.iter().zip(units.iter().cycle()).zip(1..).map(|((kind, unit), id)| {

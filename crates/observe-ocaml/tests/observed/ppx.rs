@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use bactrian_fixtures::{Compiler, Variant, ppx, repository, run};
-use bactrian_live::{Kind, Table, Value};
+use bactrian_live::{ObserverKind, Table, Value};
 
 use crate::programs::program;
 use crate::watch::Running;
@@ -45,7 +45,7 @@ fn annotated_items_are_observed() {
     ] {
         watch.expect(name, &value);
     }
-    let of = |watch: &crate::watch::Watch, name: &str, kind: Kind| {
+    let of = |watch: &crate::watch::Watch, name: &str, kind: ObserverKind| {
         let full = format!("Observe_ppx.{name}");
         let known =
             watch.declarations.values().find(|known| known.name == full && known.kind == kind);
@@ -54,14 +54,15 @@ fn annotated_items_are_observed() {
     for (name, count) in
         [("double", 2), ("sum", 1_000_001), ("listed", 2), ("raises", 1), ("Inner.next", 1)]
     {
-        watch.until(name, |watch| of(watch, name, Kind::Point) == Some(Value::Count(count)));
+        watch
+            .until(name, |watch| of(watch, name, ObserverKind::Point) == Some(Value::Count(count)));
     }
     // A recursive function counts once per call from outside, and an exception stops the clock.
     for (name, calls) in
         [("double", 2), ("sum", 1), ("labelled", 2), ("raises", 1), ("Inner.next", 1)]
     {
         watch.until(name, |watch| {
-            let time = of(watch, name, Kind::Time);
+            let time = of(watch, name, ObserverKind::Time);
             matches!(time, Some(Value::Elapsed { runs, running: false, .. }) if runs == calls)
         });
     }

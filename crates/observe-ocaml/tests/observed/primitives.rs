@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bactrian_fixtures::{BOTH, Compiler, Variant};
-use bactrian_live::{Kind, Node, Table, Unit, Value};
+use bactrian_live::{Node, ObserverKind, Table, Unit, Value};
 
 use crate::programs::program;
 use crate::watch::{Running, Watch};
@@ -141,7 +141,7 @@ fn check_everything(compiler: Compiler, variant: Variant) {
             "{:?}",
             watch.value(name)
         );
-        assert_eq!(watch.declaration(name).map(|known| known.kind), Some(Kind::Gauge));
+        assert_eq!(watch.declaration(name).map(|known| known.kind), Some(ObserverKind::Gauge));
     }
     for name in ["runtime.allocated", "runtime.minor_collections", "runtime.major_collections"] {
         assert!(matches!(watch.value(name), Some(Value::Count(1..))), "{:?}", watch.value(name));

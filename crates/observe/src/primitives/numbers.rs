@@ -1,6 +1,6 @@
 //! Gauges and histograms.
 
-use bactrian_live::Kind;
+use bactrian_live::ObserverKind;
 
 use super::observer;
 use crate::cells::{CountCell, HistogramCell};
@@ -20,7 +20,7 @@ observer!(Gauge);
 impl Gauge {
     /// Creates a gauge, at 0.
     pub fn new(name: impl Into<Name>) -> Gauge {
-        let handle = server().declare(Kind::Gauge, name, Origin::Cell);
+        let handle = server().declare(ObserverKind::Gauge, name, Origin::Cell);
         // A gauge always has a cell.
         let cell = handle.count_cell().unwrap_or_else(|| CountCell::leak());
         Gauge { handle, cell }
@@ -55,7 +55,7 @@ observer!(Histogram);
 impl Histogram {
     /// Creates an empty histogram.
     pub fn new(name: impl Into<Name>) -> Histogram {
-        let handle = server().declare(Kind::Histogram, name, Origin::Cell);
+        let handle = server().declare(ObserverKind::Histogram, name, Origin::Cell);
         // A histogram always has a cell.
         let cell = handle.histogram_cell().unwrap_or_else(|| HistogramCell::leak());
         Histogram { handle, cell }

@@ -1,6 +1,6 @@
 //! Points and counters.
 
-use bactrian_live::Kind;
+use bactrian_live::ObserverKind;
 
 use super::observer;
 use crate::cells::CountCell;
@@ -20,7 +20,7 @@ observer!(Point);
 impl Point {
     /// Creates a point, at 0.
     pub fn new(name: impl Into<Name>) -> Point {
-        let (handle, cell) = counting(Kind::Point, name.into());
+        let (handle, cell) = counting(ObserverKind::Point, name.into());
         Point { handle, cell }
     }
 
@@ -57,7 +57,7 @@ observer!(Counter);
 impl Counter {
     /// Creates a counter, at 0.
     pub fn new(name: impl Into<Name>) -> Counter {
-        let (handle, cell) = counting(Kind::Counter, name.into());
+        let (handle, cell) = counting(ObserverKind::Counter, name.into());
         Counter { handle, cell }
     }
 
@@ -73,7 +73,7 @@ impl Counter {
     }
 }
 
-fn counting(kind: Kind, name: Name) -> (Handle, &'static CountCell) {
+fn counting(kind: ObserverKind, name: Name) -> (Handle, &'static CountCell) {
     let handle = server().declare(kind, name, Origin::Cell);
     // Points and counters always have a cell.
     let cell = handle.count_cell().unwrap_or_else(|| CountCell::leak());

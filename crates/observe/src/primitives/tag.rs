@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use bactrian_live::{Kind, Value};
+use bactrian_live::{ObserverKind, Value};
 
 use super::observer;
 use crate::name::Name;
@@ -49,7 +49,7 @@ impl<T: Send + Sync + 'static> Tag<T> {
         let marked = Marked { values: Vec::new(), next_cleaning: FIRST_CLEANING };
         let marked = Arc::new(Mutex::new(marked));
         let read = Arc::clone(&marked);
-        let handle = server().watch(Kind::Tag, name, move || {
+        let handle = server().watch(ObserverKind::Tag, name, move || {
             // The lock is not held while sizes are taken, so that the program can go on tagging.
             let values = {
                 let mut marked = lock(&read);

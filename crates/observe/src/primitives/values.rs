@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ptr;
 
-use bactrian_live::{Kind, Node, Value as Shown};
+use bactrian_live::{Node, ObserverKind, Value as Shown};
 
 use super::observer;
 use crate::name::Name;
@@ -24,26 +24,26 @@ observer!(Value);
 impl Value {
     /// Observes an integer.
     pub fn int(name: impl Into<Name>, read: impl FnMut() -> i64 + Send + 'static) -> Value {
-        Value::watch(Kind::Int, name, read, Shown::Int)
+        Value::watch(ObserverKind::Int, name, read, Shown::Int)
     }
 
     /// Observes a floating-point number.
     pub fn float(name: impl Into<Name>, read: impl FnMut() -> f64 + Send + 'static) -> Value {
-        Value::watch(Kind::Float, name, read, Shown::Float)
+        Value::watch(ObserverKind::Float, name, read, Shown::Float)
     }
 
     /// Observes a boolean.
     pub fn bool(name: impl Into<Name>, read: impl FnMut() -> bool + Send + 'static) -> Value {
-        Value::watch(Kind::Bool, name, read, Shown::Bool)
+        Value::watch(ObserverKind::Bool, name, read, Shown::Bool)
     }
 
     /// Observes a string.
     pub fn text(name: impl Into<Name>, read: impl FnMut() -> String + Send + 'static) -> Value {
-        Value::watch(Kind::Text, name, read, Shown::Text)
+        Value::watch(ObserverKind::Text, name, read, Shown::Text)
     }
 
     fn watch<T: 'static, F>(
-        kind: Kind,
+        kind: ObserverKind,
         name: impl Into<Name>,
         mut read: F,
         shown: fn(T) -> Shown,
@@ -69,7 +69,7 @@ impl Tree {
     where
         F: FnMut() -> bactrian_live::Tree + Send + 'static,
     {
-        Tree { handle: server().watch(Kind::Tree, name, move || Shown::Tree(read())) }
+        Tree { handle: server().watch(ObserverKind::Tree, name, move || Shown::Tree(read())) }
     }
 
     /// The graph reachable from `root`, of at most `most` nodes. A value reached on several paths becomes one
@@ -122,7 +122,7 @@ impl Table {
     where
         F: FnMut() -> bactrian_live::Table + Send + 'static,
     {
-        Table { handle: server().watch(Kind::Table, name, move || Shown::Table(read())) }
+        Table { handle: server().watch(ObserverKind::Table, name, move || Shown::Table(read())) }
     }
 }
 

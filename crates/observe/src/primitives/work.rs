@@ -1,6 +1,6 @@
 //! Stopwatches and spans.
 
-use bactrian_live::{Kind, Unit};
+use bactrian_live::{ObserverKind, Unit};
 
 use super::observer;
 use crate::cells::{SpanCell, TimeCell};
@@ -20,7 +20,7 @@ observer!(Time);
 impl Time {
     /// Creates a stopwatch, at 0.
     pub fn new(name: impl Into<Name>) -> Time {
-        let handle = server().declare(Kind::Time, in_nanos(name.into()), Origin::Cell);
+        let handle = server().declare(ObserverKind::Time, in_nanos(name.into()), Origin::Cell);
         // A stopwatch always has a cell.
         let cell = handle.time_cell().unwrap_or_else(|| TimeCell::leak());
         Time { handle, cell }
@@ -67,7 +67,7 @@ observer!(Span);
 impl Span {
     /// Creates a span without open operations.
     pub fn new(name: impl Into<Name>) -> Span {
-        let handle = server().declare(Kind::Span, in_nanos(name.into()), Origin::Cell);
+        let handle = server().declare(ObserverKind::Span, in_nanos(name.into()), Origin::Cell);
         // A span always has a cell.
         let cell = handle.span_cell().unwrap_or_else(|| SpanCell::leak());
         Span { handle, cell }

@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use bactrian_live::{Kind, ObserverId, Value};
+use bactrian_live::{ObserverId, ObserverKind, Value};
 use bell::Bell;
 
 use crate::log::Log;
@@ -155,14 +155,14 @@ impl Server {
     }
 
     /// Registers an observer.
-    pub fn declare(&self, kind: Kind, name: impl Into<Name>, origin: Origin) -> Handle {
+    pub fn declare(&self, kind: ObserverKind, name: impl Into<Name>, origin: Origin) -> Handle {
         self.shared.registry.add(kind, name.into(), origin.source(kind))
     }
 
     /// Registers an observer whose value `read` returns. The server's thread calls it at each tick, so it
     /// must be quick and must not panic. For libraries of other languages whose programs count in memory of
     /// their own.
-    pub fn declare_read<F>(&self, kind: Kind, name: impl Into<Name>, read: F) -> Handle
+    pub fn declare_read<F>(&self, kind: ObserverKind, name: impl Into<Name>, read: F) -> Handle
     where
         F: Fn() -> Value + Send + Sync + 'static,
     {
@@ -170,13 +170,13 @@ impl Server {
     }
 
     /// The live observer of this kind, name and labels.
-    pub fn find(&self, kind: Kind, name: &Name) -> Option<Handle> {
+    pub fn find(&self, kind: ObserverKind, name: &Name) -> Option<Handle> {
         self.shared.registry.find(kind, name)
     }
 
     /// Registers an observer whose value a closure returns. A thread of the server calls it whenever the
     /// observer is due and there are clients. A panic is shown as this observer's failure.
-    pub fn watch<F>(&self, kind: Kind, name: impl Into<Name>, closure: F) -> Handle
+    pub fn watch<F>(&self, kind: ObserverKind, name: impl Into<Name>, closure: F) -> Handle
     where
         F: FnMut() -> Value + Send + 'static,
     {

@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 
 use bactrian_live::ocamlviz::{Message, Uid, VizKind, VizValue, put};
-use bactrian_live::{Declaration, Histogram, Kind, LogLine, ObserverId, Table, Unit, Value, names};
+use bactrian_live::{
+    Declaration, Histogram, LogLine, ObserverId, ObserverKind, Table, Unit, Value, names,
+};
 
 use super::old_tree;
 use super::sampler::{Entry, Sampler};
@@ -73,17 +75,20 @@ impl Old {
             _ => {}
         }
         let kinds: &[(VizKind, Part)] = match declaration.kind {
-            Kind::Point | Kind::Counter => &[(VizKind::Point, Part::Whole)],
-            Kind::Time => &[(VizKind::Time, Part::Whole)],
-            Kind::Int => &[(VizKind::ValueInt, Part::Whole)],
-            Kind::Float | Kind::Gauge => &[(VizKind::ValueFloat, Part::Whole)],
-            Kind::Bool => &[(VizKind::ValueBool, Part::Whole)],
-            Kind::Text | Kind::Histogram | Kind::Span | Kind::Sites => {
-                &[(VizKind::ValueString, Part::Whole)]
+            ObserverKind::Point | ObserverKind::Counter => &[(VizKind::Point, Part::Whole)],
+            ObserverKind::Time => &[(VizKind::Time, Part::Whole)],
+            ObserverKind::Int => &[(VizKind::ValueInt, Part::Whole)],
+            ObserverKind::Float | ObserverKind::Gauge => &[(VizKind::ValueFloat, Part::Whole)],
+            ObserverKind::Bool => &[(VizKind::ValueBool, Part::Whole)],
+            ObserverKind::Text
+            | ObserverKind::Histogram
+            | ObserverKind::Span
+            | ObserverKind::Sites => &[(VizKind::ValueString, Part::Whole)],
+            ObserverKind::Tag => {
+                &[(VizKind::TagSize, Part::Bytes), (VizKind::TagCount, Part::Count)]
             }
-            Kind::Tag => &[(VizKind::TagSize, Part::Bytes), (VizKind::TagCount, Part::Count)],
-            Kind::Tree => &[(VizKind::Tree, Part::Whole)],
-            Kind::Table => &[(VizKind::Hash, Part::Whole)],
+            ObserverKind::Tree => &[(VizKind::Tree, Part::Whole)],
+            ObserverKind::Table => &[(VizKind::Hash, Part::Whole)],
         };
         let mut numbers = Vec::new();
         for (kind, part) in kinds {
@@ -364,7 +369,7 @@ mod tests {
             Watched { shared, sampler: Sampler::new(Duration::from_millis(100)), old: Old::new() }
         }
 
-        fn declare(&self, kind: Kind, name: Name) -> Handle {
+        fn declare(&self, kind: ObserverKind, name: Name) -> Handle {
             self.shared.registry.add(kind, name, Origin::Published.source(kind))
         }
 
@@ -398,23 +403,23 @@ mod tests {
         let durations = histogram.clone();
         let site = bactrian_live::Site { name: "f".into(), rate: 2e6, live: 300.0, samples: 1 };
         let cases = [
-            (Kind::Point, Value::Count(3), VizValue::Int(3)),
-            (Kind::Counter, Value::Count(u64::MAX), VizValue::Int(LARGEST_INT)),
-            (Kind::Time, elapsed(1_500_000_000), VizValue::Float(1.5)),
-            (Kind::Int, Value::Int(i64::MIN), VizValue::Int(-LARGEST_INT - 1)),
-            (Kind::Gauge, Value::Int(2), VizValue::Float(2.0)),
-            (Kind::Bool, Value::Bool(true), VizValue::Bool(true)),
+            (ObserverKind::Point, Value::Count(3), VizValue::Int(3)),
+            (ObserverKind::Counter, Value::Count(u64::MAX), VizValue::Int(LARGEST_INT)),
+            (ObserverKind::Time, elapsed(1_500_000_000), VizValue::Float(1.5)),
+            (ObserverKind::Int, Value::Int(i64::MIN), VizValue::Int(-LARGEST_INT - 1)),
+            (ObserverKind::Gauge, Value::Int(2), VizValue::Float(2.0)),
+            (ObserverKind::Bool, Value::Bool(true), VizValue::Bool(true)),
             (
-                Kind::Histogram,
+                ObserverKind::Histogram,
                 Value::Histogram(histogram),
                 text("p50 50.3 ms, p90 92.3 ms, p99 100.0 ms, max 100.0 ms, count 100"),
             ),
             (
-                Kind::Span,
+                ObserverKind::Span,
                 Value::Span { open: 2, durations },
                 text("2 open, p50 50.3 ms, p90 92.3 ms, p99 100.0 ms, max 100.0 ms, count 100"),
             ),
-            (Kind::Sites, Value::Sites(vec![site]), text("f: 2.0 MB/s, 300 B live")),
+            (ObserverKind::Sites, Value::Sites(vec![site]), text("f: 2.0 MB/s, 300 B live")),
         ];
         for (kind, value, _) in &cases {
             watched.declare(*kind, Name::new("n").unit(Unit::Nanos)).publish(value.clone());
@@ -436,7 +441,7 @@ mod tests {
     #[test]
     fn tag_is_sent_as_two_bound_observers() {
         let mut watched = Watched::new();
-        let tag = watched.declare(Kind::Tag, "t".into());
+        let tag = watched.declare(ObserverKind::Tag, "t".into());
         tag.publish(Value::Tag { count: Some(3), bytes: None });
         let said = watched.tick();
         let (size, count) = (Uid(5), Uid(6));
@@ -449,7 +454,7 @@ mod tests {
     #[test]
     fn runtime_heap_is_sent_as_the_clients_heap() {
         let mut watched = Watched::new();
-        let heap = watched.declare(Kind::Gauge, Name::reserved(names::HEAP));
+        let heap = watched.declare(ObserverKind::Gauge, Name::reserved(names::HEAP));
         heap.publish(Value::Int(1 << 40));
         let said = watched.tick();
         assert_eq!(sent(&said, Uid::HEAP), [VizValue::Int64(1 << 40)]);
@@ -462,7 +467,7 @@ mod tests {
     #[test]
     fn failure_is_logged_and_end_follows_the_last_value() {
         let mut watched = Watched::new();
-        let value = watched.declare(Kind::Int, "v".into());
+        let value = watched.declare(ObserverKind::Int, "v".into());
         value.publish(Value::Failed("Not_found".into()));
         let said = watched.tick();
         assert_eq!(sent(&said, Uid(5)), []);
@@ -480,7 +485,7 @@ mod tests {
     #[test]
     fn table_with_one_constant_number_is_updated() {
         let mut watched = Watched::new();
-        let table = watched.declare(Kind::Table, "t".into());
+        let table = watched.declare(ObserverKind::Table, "t".into());
         let mut shown = None;
         for bindings in [3, 4, 5, 5, 4] {
             table.publish(Value::Table(Table { buckets: 16, bindings, empty: 8, longest: 1 }));
@@ -500,8 +505,8 @@ mod tests {
     fn numbers_are_never_reused() {
         let mut watched = Watched::new();
         watched.old.next = Some(u16::MAX);
-        let first = watched.declare(Kind::Int, "last".into());
-        let second = watched.declare(Kind::Int, "too many".into());
+        let first = watched.declare(ObserverKind::Int, "last".into());
+        let second = watched.declare(ObserverKind::Int, "too many".into());
         first.publish(Value::Int(1));
         second.publish(Value::Int(2));
         let said = watched.tick();

@@ -272,13 +272,18 @@ mod tests {
     use crate::name::Name;
     use crate::registry::{Handle, Origin};
     use crate::settings::Settings;
-    use bactrian_live::Kind;
+    use bactrian_live::ObserverKind;
 
     fn shared() -> Shared {
         Shared::new(Settings::default(), None)
     }
 
-    fn declare(shared: &Shared, kind: Kind, name: impl Into<Name>, origin: Origin) -> Handle {
+    fn declare(
+        shared: &Shared,
+        kind: ObserverKind,
+        name: impl Into<Name>,
+        origin: Origin,
+    ) -> Handle {
         shared.registry.add(kind, name.into(), origin.source(kind))
     }
 
@@ -290,8 +295,8 @@ mod tests {
     fn only_changed_values_are_new() {
         let shared = shared();
         let mut sampler = sampler();
-        let point = declare(&shared, Kind::Point, "p", Origin::Cell);
-        let value = declare(&shared, Kind::Float, "v", Origin::Published);
+        let point = declare(&shared, ObserverKind::Point, "p", Origin::Cell);
+        let value = declare(&shared, ObserverKind::Float, "v", Origin::Published);
         sampler.tick(&shared, Tick::Due);
         let news = |sampler: &Sampler| -> Vec<bool> {
             sampler.entries.iter().map(|it| it.is_new).collect()
@@ -312,7 +317,7 @@ mod tests {
     fn end_is_sent_once_with_the_last_value() {
         let shared = shared();
         let mut sampler = sampler();
-        let point = declare(&shared, Kind::Point, "p", Origin::Cell);
+        let point = declare(&shared, ObserverKind::Point, "p", Origin::Cell);
         sampler.tick(&shared, Tick::Due);
         point.count_cell().expect("it counts").add(7);
         point.kill();
@@ -331,7 +336,7 @@ mod tests {
     fn expensive_observers_are_asked_rarely_and_stopped_ones_never() {
         let shared = shared();
         let mut sampler = sampler();
-        let value = declare(&shared, Kind::Int, "v", Origin::Asked);
+        let value = declare(&shared, ObserverKind::Int, "v", Origin::Asked);
         sampler.tick(&shared, Tick::Due);
         assert_eq!(sampler.entries[0].declaration().period_ms, 100);
         value.set_cost(10_000_000);

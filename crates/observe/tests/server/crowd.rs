@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Barrier;
 use std::time::Duration;
 
-use bactrian_live::{Event, Kind, Value};
+use bactrian_live::{Event, ObserverKind, Value};
 use bactrian_observe::Origin;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -29,7 +29,7 @@ fn allow_many_descriptors() {
 #[test]
 fn hundred_simultaneous_clients_are_served_soon() {
     let served = Served::new();
-    let point = served.server.declare(Kind::Point, "p", Origin::Cell);
+    let point = served.server.declare(ObserverKind::Point, "p", Origin::Cell);
     served.socket();
     let start = Barrier::new(100);
     std::thread::scope(|scope| {
@@ -56,8 +56,8 @@ fn thousand_mostly_stalled_clients_disturb_nobody() {
     allow_many_descriptors();
     let served = Served::with(|settings| settings.period = Duration::from_millis(100));
     let server = &served.server;
-    let point = server.declare(Kind::Point, "p", Origin::Cell);
-    let text = server.declare(Kind::Text, "t", Origin::Published);
+    let point = server.declare(ObserverKind::Point, "p", Origin::Cell);
+    let text = server.declare(ObserverKind::Text, "t", Origin::Published);
     let mut good = served.client();
     let socket = served.socket();
     // They greet and never read again.

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bactrian_live::wire::{self, Greeting};
-use bactrian_live::{Action, Event, Kind, Value};
+use bactrian_live::{Action, Event, ObserverKind, Value};
 use bactrian_observe::Origin;
 
 use crate::client::Client;
@@ -42,7 +42,7 @@ fn is_closed(stream: &mut impl Read) -> bool {
 #[test]
 fn garbage_closes_only_its_senders_connection() {
     let served = Served::new();
-    let point = served.server.declare(Kind::Point, "p", Origin::Cell);
+    let point = served.server.declare(ObserverKind::Point, "p", Origin::Cell);
     let mut good = served.client();
     let frame = |body: &[u8]| [&(body.len() as u32).to_le_bytes()[..], body].concat();
     let after_greeting = |bytes: &[u8]| [greeting(), bytes.to_vec()].concat();
@@ -89,8 +89,8 @@ fn greeting_may_arrive_byte_by_byte() {
 fn stalled_client_misses_whole_ticks_and_then_gets_the_full_state() {
     let served = Served::new();
     let server = &served.server;
-    let text = server.declare(Kind::Text, "t", Origin::Published);
-    let point = server.declare(Kind::Point, "p", Origin::Cell);
+    let text = server.declare(ObserverKind::Text, "t", Origin::Published);
+    let point = server.declare(ObserverKind::Point, "p", Origin::Cell);
     let mut stalled = served.client();
     let mut good = served.client();
     good.value(point.id(), |_| true);

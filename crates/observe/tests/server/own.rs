@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bactrian_live::wire::{self, Frames, Greeting, Reply, VERSION};
-use bactrian_live::{Action, Dropped, Event, Kind, ObserverId, Value};
+use bactrian_live::{Action, Dropped, Event, ObserverId, ObserverKind, Value};
 use bactrian_observe::settings::Live;
 use bactrian_observe::{Name, Origin};
 
@@ -20,7 +20,7 @@ use crate::{Served, wait_until};
 fn new_client_gets_the_full_state_and_then_updates() {
     let served = Served::new();
     let server = &served.server;
-    let point = server.declare(Kind::Point, Name::new("p").label("a", "b"), Origin::Cell);
+    let point = server.declare(ObserverKind::Point, Name::new("p").label("a", "b"), Origin::Cell);
     let count = |count| point.count_cell().expect("it counts").add(count);
     count(3);
     server.log(b"before");
@@ -43,7 +43,7 @@ fn new_client_gets_the_full_state_and_then_updates() {
     count(4);
     server.log(b"after");
     server.marker("look");
-    let text = server.declare(Kind::Text, "t", Origin::Published);
+    let text = server.declare(ObserverKind::Text, "t", Origin::Published);
     text.publish(Value::Text("news".into()));
     let later = client.until("a tick", |event| match event {
         Event::Tick(stamp) => Some(*stamp),
@@ -73,8 +73,8 @@ fn new_client_gets_the_full_state_and_then_updates() {
 fn markers_and_ends_reach_clients() {
     let served = Served::new();
     let server = &served.server;
-    let point = server.declare(Kind::Point, "p", Origin::Cell);
-    let value = server.declare(Kind::Int, "v", Origin::Published);
+    let point = server.declare(ObserverKind::Point, "p", Origin::Cell);
+    let value = server.declare(ObserverKind::Int, "v", Origin::Published);
     let mut client = served.client();
     client.value(point.id(), |value| *value == Value::Count(0));
     server.marker("look");
@@ -99,7 +99,7 @@ fn markers_and_ends_reach_clients() {
 fn requests_are_executed_and_answered() {
     let served = Served::new();
     let server = &served.server;
-    let point = server.declare(Kind::Point, "p", Origin::Cell);
+    let point = server.declare(ObserverKind::Point, "p", Origin::Cell);
     let mut client = served.client();
     client.declared("p");
     let id = point.id();
@@ -140,8 +140,8 @@ fn requests_are_executed_and_answered() {
 #[test]
 fn stopped_observer_sends_nothing_until_resumed() {
     let served = Served::new();
-    let point = served.server.declare(Kind::Point, "p", Origin::Cell);
-    let other = served.server.declare(Kind::Point, "other", Origin::Cell);
+    let point = served.server.declare(ObserverKind::Point, "p", Origin::Cell);
+    let other = served.server.declare(ObserverKind::Point, "other", Origin::Cell);
     let mut client = served.client();
     client.control(Action::Stop(point.id())).expect("it is there");
     client.until("the new period", |event| match event {
@@ -280,10 +280,10 @@ fn show_now_sends_the_current_values() {
     let served = Served::with(|settings| settings.period = Duration::from_secs(3600));
     let shown = Arc::new(AtomicU64::new(0));
     let read = Arc::clone(&shown);
-    served
-        .server
-        .watch(Kind::Int, "closure", move || Value::Int(read.load(Ordering::Relaxed) as i64));
-    let gauge = served.server.declare(Kind::Int, "published", Origin::Published);
+    served.server.watch(ObserverKind::Int, "closure", move || {
+        Value::Int(read.load(Ordering::Relaxed) as i64)
+    });
+    let gauge = served.server.declare(ObserverKind::Int, "published", Origin::Published);
     // Without clients nothing happens, and the call does not block.
     served.server.show_now();
     let mut client = served.client();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use bactrian_live::{Event, Kind, ObserverId, Value};
+use bactrian_live::{Event, ObserverId, ObserverKind, Value};
 use bactrian_observe::Origin;
 
 use crate::{Served, wait_until};
@@ -14,7 +14,7 @@ fn failing_or_hanging_closure_silences_nobody() {
     let server = &served.server;
     let calls = Arc::new(AtomicU64::new(0));
     let called = Arc::clone(&calls);
-    let failing = server.watch(Kind::Int, "failing", move || {
+    let failing = server.watch(ObserverKind::Int, "failing", move || {
         if called.fetch_add(1, Ordering::Relaxed) == 0 {
             panic!("not yet");
         }
@@ -22,12 +22,12 @@ fn failing_or_hanging_closure_silences_nobody() {
     });
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
-    let hanging = server.watch(Kind::Int, "hanging", move || {
+    let hanging = server.watch(ObserverKind::Int, "hanging", move || {
         let _ = held.lock().expect("only here").recv();
         Value::Int(8)
     });
-    let sound = server.watch(Kind::Int, "sound", || Value::Int(9));
-    let point = server.declare(Kind::Point, "point", Origin::Cell);
+    let sound = server.watch(ObserverKind::Int, "sound", || Value::Int(9));
+    let point = server.declare(ObserverKind::Point, "point", Origin::Cell);
     let mut client = served.client();
     let mut expected = vec![
         (point.id(), Value::Count(0)),
@@ -51,7 +51,7 @@ fn no_evaluation_without_clients() {
     let served = Served::new();
     let calls = Arc::new(AtomicU64::new(0));
     let called = Arc::clone(&calls);
-    served.server.watch(Kind::Int, "watched", move || {
+    served.server.watch(ObserverKind::Int, "watched", move || {
         Value::Int(called.fetch_add(1, Ordering::Relaxed) as i64)
     });
     served.server.places();
@@ -72,7 +72,7 @@ fn program_answers_at_any_time_and_is_not_asked_twice() {
     let asked = Arc::new(Mutex::new(Vec::<ObserverId>::new()));
     let asks = Arc::clone(&asked);
     server.set_evaluator(move |due| asks.lock().expect("no panic").extend(due));
-    let slow = server.declare(Kind::Int, "slow", Origin::Asked);
+    let slow = server.declare(ObserverKind::Int, "slow", Origin::Asked);
     let mut client = served.client();
     client.declared("slow");
     let from = server.ticks();

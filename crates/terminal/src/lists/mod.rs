@@ -11,7 +11,7 @@ mod values;
 
 use std::cmp::Ordering;
 
-use bactrian_live::{Database, Kind, Series, Value, names};
+use bactrian_live::{Database, ObserverKind, Series, Value, names};
 
 use super::measure::{Measure, Place, full_name};
 use super::search::Search;
@@ -184,17 +184,21 @@ pub fn is_empty(tab: Tab, database: &Database, at: u64) -> bool {
 /// Whether a view shows an observer.
 pub fn belongs(tab: Tab, series: &Series) -> bool {
     let declaration = &series.declaration;
-    if names::is_reserved(&declaration.name) && declaration.kind != Kind::Sites {
+    if names::is_reserved(&declaration.name) && declaration.kind != ObserverKind::Sites {
         return tab == Tab::Gc;
     }
     match declaration.kind {
-        Kind::Point | Kind::Time | Kind::Counter => tab == Tab::Points,
-        Kind::Int | Kind::Float | Kind::Bool | Kind::Text | Kind::Gauge => tab == Tab::Values,
-        Kind::Tag => tab == Tab::Tags,
-        Kind::Table => tab == Tab::Tables,
-        Kind::Tree => tab == Tab::Trees,
-        Kind::Histogram | Kind::Span => tab == Tab::Spans,
-        Kind::Sites => tab == Tab::Sites,
+        ObserverKind::Point | ObserverKind::Time | ObserverKind::Counter => tab == Tab::Points,
+        ObserverKind::Int
+        | ObserverKind::Float
+        | ObserverKind::Bool
+        | ObserverKind::Text
+        | ObserverKind::Gauge => tab == Tab::Values,
+        ObserverKind::Tag => tab == Tab::Tags,
+        ObserverKind::Table => tab == Tab::Tables,
+        ObserverKind::Tree => tab == Tab::Trees,
+        ObserverKind::Histogram | ObserverKind::Span => tab == Tab::Spans,
+        ObserverKind::Sites => tab == Tab::Sites,
     }
 }
 

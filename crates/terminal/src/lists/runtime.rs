@@ -1,7 +1,7 @@
 //! Numbers of the runtime and of the operating system, which exist for any program.
 
 use bactrian_analysis::live::numbers::{show, show_nanos, show_rate, show_whole};
-use bactrian_live::{Database, Kind, Series, Value};
+use bactrian_live::{Database, ObserverKind, Series, Value};
 
 use super::{Cell, Column};
 use crate::measure::{RECENT, rate, recent};
@@ -34,7 +34,7 @@ pub fn cells(database: &Database, series: &Series, value: &Value, at: u64) -> Ve
         bactrian_live::Unit::None if number.fract() == 0.0 => show_whole(number as i64),
         _ => show(unit, number),
     };
-    let is_counter = matches!(series.declaration.kind, Kind::Counter | Kind::Point);
+    let is_counter = matches!(series.declaration.kind, ObserverKind::Counter | ObserverKind::Point);
     let rate = rate(database, series, name, at).filter(|_| is_counter);
     let before = series.at(at.saturating_sub(RECENT).max(database.first()));
     let before = before.and_then(|(_, value)| value.numbers().into_iter().next());

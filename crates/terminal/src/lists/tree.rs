@@ -266,13 +266,15 @@ pub fn mentions(series: &Series, at: u64, is_wanted: impl Fn(&str) -> bool) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bactrian_live::{Database, Declaration, Event, Kind, Limits, ObserverId, Stamp, Unit};
+    use bactrian_live::{
+        Database, Declaration, Event, Limits, ObserverId, ObserverKind, Stamp, Unit,
+    };
 
     fn database(nodes: &[(&str, &[u32])]) -> Database {
         let mut database = Database::new(Limits::default());
         database.add(Event::Declare(Declaration {
             id: ObserverId(1),
-            kind: Kind::Tree,
+            kind: ObserverKind::Tree,
             name: "t".into(),
             labels: Vec::new(),
             unit: Unit::None,

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use bactrian_live::{Declaration, Event, Kind, LogLine, ObserverId, Stamp, Table, Unit, Value};
+use bactrian_live::{
+    Declaration, Event, LogLine, ObserverId, ObserverKind, Stamp, Table, Unit, Value,
+};
 
 use super::{SECOND, User};
 
@@ -11,7 +13,7 @@ fn much() -> User {
     let mut events = Vec::new();
     for id in 1..=4000 {
         let (id, name, labels) = (ObserverId(id), format!("table {id}"), Vec::new());
-        let (kind, unit, period_ms) = (Kind::Table, Unit::None, 5_000);
+        let (kind, unit, period_ms) = (ObserverKind::Table, Unit::None, 5_000);
         events.push(Event::Declare(Declaration { id, kind, name, labels, unit, period_ms }));
     }
     for round in 0..60_u64 {

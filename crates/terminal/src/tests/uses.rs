@@ -1,7 +1,8 @@
 //! What users do: search, sort, go back in time, send requests.
 
 use bactrian_live::{
-    Action, Declaration, Event, Kind, LogLine, ObserverId, Program, Stamp, Unit, Value, names,
+    Action, Declaration, Event, LogLine, ObserverId, ObserverKind, Program, Stamp, Unit, Value,
+    names,
 };
 
 use super::{SECOND, User};
@@ -263,7 +264,7 @@ fn failing_observer_is_highlighted_and_recovers() {
 fn unknown_numbers_are_explained_in_place_without_a_warning() {
     let declaration = Declaration {
         id: ObserverId(1),
-        kind: Kind::Sites,
+        kind: ObserverKind::Sites,
         name: names::SITES.into(),
         labels: Vec::new(),
         unit: Unit::Bytes,

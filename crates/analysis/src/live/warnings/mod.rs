@@ -146,15 +146,15 @@ fn few(mut warnings: Vec<Warning>) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use bactrian_live::{
-        Declaration, Dropped, Event, Histogram, Kind, Limits, ObserverId, Stamp, Table, Unit,
-        Value, names,
+        Declaration, Dropped, Event, Histogram, Limits, ObserverId, ObserverKind, Stamp, Table,
+        Unit, Value, names,
     };
 
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn declare(id: u32, kind: Kind, name: &str) -> Event {
+    fn declare(id: u32, kind: ObserverKind, name: &str) -> Event {
         Event::Declare(Declaration {
             id: ObserverId(id),
             kind,
@@ -166,7 +166,12 @@ mod tests {
     }
 
     /// A program with one observer that gets a value every half second.
-    fn program(kind: Kind, name: &str, seconds: u64, value: impl Fn(f64) -> Value) -> Database {
+    fn program(
+        kind: ObserverKind,
+        name: &str,
+        seconds: u64,
+        value: impl Fn(f64) -> Value,
+    ) -> Database {
         let mut database = Database::new(Limits::default());
         database.add(declare(1, kind, name));
         for half in 0..=2 * seconds {
@@ -185,7 +190,7 @@ mod tests {
         let mut database = Database::new(Limits::default());
         let observed = [names::LIVE, names::RSS, names::C_MEMORY, names::CODE];
         for (id, name) in (1..).zip(observed) {
-            database.add(declare(id, Kind::Gauge, name));
+            database.add(declare(id, ObserverKind::Gauge, name));
         }
         for second in 0..=200 {
             let time = second as f64;
@@ -202,7 +207,7 @@ mod tests {
     fn incremental_search_finds_the_same_warnings() {
         let mut database = live(300, |time| 20.0 + time * 0.2);
         for id in 10..1_000 {
-            database.add(declare(id, Kind::Float, &format!("observer {id}")));
+            database.add(declare(id, ObserverKind::Float, &format!("observer {id}")));
             if id % 300 == 0 {
                 database.add(Event::Update(ObserverId(id), Value::Failed("why".to_owned())));
             }
@@ -238,7 +243,9 @@ mod tests {
     }
 
     fn live(seconds: u64, megabytes: impl Fn(f64) -> f64) -> Database {
-        program(Kind::Gauge, names::LIVE, seconds, |time| Value::Float(megabytes(time) * 1e6))
+        program(ObserverKind::Gauge, names::LIVE, seconds, |time| {
+            Value::Float(megabytes(time) * 1e6)
+        })
     }
 
     /// A program that promotes a part of what it allocates, of which little stays.
@@ -246,7 +253,7 @@ mod tests {
         let mut database = Database::new(Limits::default());
         let observed = [names::ALLOCATED, names::PROMOTED, names::MINOR_COLLECTIONS, names::LIVE];
         for (id, name) in (1..).zip(observed) {
-            database.add(declare(id, Kind::Gauge, name));
+            database.add(declare(id, ObserverKind::Gauge, name));
         }
         for second in 0..=30 {
             database.add(Event::Tick(Stamp { at: second * SECOND, cpu: 0 }));
@@ -290,9 +297,10 @@ mod tests {
     /// A program that keeps more and more, with a major collection every `every` seconds.
     fn collected(seconds: u64, every: f64, megabytes: impl Fn(f64) -> f64) -> Database {
         let mut database = Database::new(Limits::default());
-        for (id, name, kind) in
-            [(1, names::LIVE, Kind::Gauge), (2, names::MAJOR_COLLECTIONS, Kind::Counter)]
-        {
+        for (id, name, kind) in [
+            (1, names::LIVE, ObserverKind::Gauge),
+            (2, names::MAJOR_COLLECTIONS, ObserverKind::Counter),
+        ] {
             database.add(declare(id, kind, name));
         }
         for half in 0..=2 * seconds {
@@ -361,7 +369,7 @@ mod tests {
             Value::Table(Table { buckets, bindings, empty: buckets / 3, longest })
         };
         let check = |expected: &[&str], value: &dyn Fn(f64) -> Value| {
-            assert_eq!(found(&program(Kind::Table, "cache", 120, value)), expected);
+            assert_eq!(found(&program(ObserverKind::Table, "cache", 120, value)), expected);
         };
         check(&["growing table"], &|time| table(1 << 16, 10_000 + (time * 100.0) as u64, 6));
         check(&["long chains"], &|_| table(1024, 2000, 700));
@@ -375,16 +383,17 @@ mod tests {
     #[test]
     fn a_tag_that_only_grows_is_found() {
         let tag = |count: f64| Value::Tag { count: Some(count as u64), bytes: None };
-        let grows = program(Kind::Tag, "sessions", 120, |time| tag(500.0 + time * 10.0));
+        let grows = program(ObserverKind::Tag, "sessions", 120, |time| tag(500.0 + time * 10.0));
         assert_eq!(found(&grows), ["growing tag"]);
-        let flat = program(Kind::Tag, "sessions", 120, |time| tag(500.0 + noise(time) * 300.0));
+        let flat =
+            program(ObserverKind::Tag, "sessions", 120, |time| tag(500.0 + noise(time) * 300.0));
         assert_eq!(found(&flat), [""; 0]);
     }
 
     #[test]
     fn long_pauses_are_those_of_the_last_minute() {
         let pauses = |pause_at: &'static dyn Fn(u64) -> u64| {
-            program(Kind::Histogram, names::PAUSES, 120, move |time| {
+            program(ObserverKind::Histogram, names::PAUSES, 120, move |time| {
                 let mut histogram = Histogram::default();
                 (0..(time * 2.0) as u64).for_each(|number| histogram.record(pause_at(number)));
                 Value::Histogram(histogram)
@@ -403,7 +412,7 @@ mod tests {
 
     #[test]
     fn an_observer_that_fails_says_why() {
-        let fails = program(Kind::Int, "depth", 10, |time| {
+        let fails = program(ObserverKind::Int, "depth", 10, |time| {
             if time < 5.0 { Value::Int(1) } else { Value::Failed("Not_found".into()) }
         });
         let warnings = find(&fails, fails.last());
@@ -414,9 +423,9 @@ mod tests {
 
     #[test]
     fn many_warnings_of_one_rule_are_summarised() {
-        let mut database = program(Kind::Int, "0", 1, |_| Value::Failed("no".into()));
+        let mut database = program(ObserverKind::Int, "0", 1, |_| Value::Failed("no".into()));
         for number in 2..=100 {
-            database.add(declare(number, Kind::Int, &number.to_string()));
+            database.add(declare(number, ObserverKind::Int, &number.to_string()));
             database.add(Event::Update(ObserverId(number), Value::Failed("no".into())));
         }
         let warnings = find(&database, database.last());
@@ -429,17 +438,20 @@ mod tests {
         let mut database = live(10, |_| 1.0);
         database.add(Event::Dropped(Dropped { ticks: 3, lines: 0 }));
         assert_eq!(found(&database), ["dropped moments"]);
-        let lost = program(Kind::Counter, names::LOST_EVENTS, 10, |time| Value::Count(time as u64));
+        let lost = program(ObserverKind::Counter, names::LOST_EVENTS, 10, |time| {
+            Value::Count(time as u64)
+        });
         assert_eq!(found(&lost), ["lost events"]);
-        let before = program(Kind::Counter, names::LOST_EVENTS, 90, |_| Value::Count(7));
+        let before = program(ObserverKind::Counter, names::LOST_EVENTS, 90, |_| Value::Count(7));
         assert_eq!(found(&before), [""; 0], "none came lately");
     }
 
     #[test]
     fn memory_outside_the_heap_is_reported() {
         let database = |rss: f64| {
-            let mut database = program(Kind::Gauge, names::HEAP, 10, |_| Value::Float(100e6));
-            database.add(declare(2, Kind::Gauge, names::RSS));
+            let mut database =
+                program(ObserverKind::Gauge, names::HEAP, 10, |_| Value::Float(100e6));
+            database.add(declare(2, ObserverKind::Gauge, names::RSS));
             database.add(Event::Update(ObserverId(2), Value::Float(rss)));
             database
         };

@@ -1,6 +1,6 @@
 //! Warnings about the program's own observers.
 
-use bactrian_live::{Database, Kind, Series, Table, Unit, Value, names};
+use bactrian_live::{Database, ObserverKind, Series, Table, Unit, Value, names};
 
 use super::Warning;
 use super::trend::growth;
@@ -41,7 +41,7 @@ pub fn growing_table(database: &Database, series: &Series, at: u64) -> Option<Wa
         Value::Table(table) => Some(table.bindings as f64),
         _ => None,
     };
-    if series.declaration.kind != Kind::Table {
+    if series.declaration.kind != ObserverKind::Table {
         return None;
     }
     let (since, how) = grown(database, series, at, LEAST_BINDINGS, bindings)?;
@@ -58,7 +58,7 @@ pub fn growing_tag(database: &Database, series: &Series, at: u64) -> Option<Warn
         Value::Tag { count, .. } => count.map(|count| count as f64),
         _ => None,
     };
-    if series.declaration.kind != Kind::Tag {
+    if series.declaration.kind != ObserverKind::Tag {
         return None;
     }
     let (since, how) = grown(database, series, at, LEAST_TAGGED, count)?;

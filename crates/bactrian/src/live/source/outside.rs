@@ -3,7 +3,7 @@
 use bactrian_capture::live::counters::Collector;
 use bactrian_capture::live::memory::MemoryUse;
 use bactrian_capture::live::{Known, Numbers};
-use bactrian_live::{Declaration, Event, Kind, ObserverId, Unit, Value, names};
+use bactrian_live::{Declaration, Event, ObserverId, ObserverKind, Unit, Value, names};
 
 /// Ids beyond those that any program uses for its own observers.
 const FIRST: u32 = 1 << 31;
@@ -14,7 +14,7 @@ const NOT_SAMPLED: &str = "memory of bigarrays is only known from samples: bactr
 
 struct Outside {
     name: &'static str,
-    kind: Kind,
+    kind: ObserverKind,
     unit: Unit,
     value: fn(&Numbers) -> Value,
 }
@@ -42,7 +42,7 @@ const ALL: &[Outside] = &[
     }),
     Outside {
         name: names::PAUSES,
-        kind: Kind::Histogram,
+        kind: ObserverKind::Histogram,
         unit: Unit::Nanos,
         value: |numbers| known(&numbers.pauses, |pauses| Value::Histogram(pauses.times.clone())),
     },
@@ -68,7 +68,7 @@ const ALL: &[Outside] = &[
     gauge(names::THREADS, Unit::None, |numbers| int(&numbers.threads)),
     Outside {
         name: names::SITES,
-        kind: Kind::Sites,
+        kind: ObserverKind::Sites,
         unit: Unit::Bytes,
         value: |numbers| known(&numbers.sampled, |sampled| Value::Sites(sampled.sites.clone())),
     },
@@ -81,11 +81,11 @@ const ALL: &[Outside] = &[
 ];
 
 const fn gauge(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -> Outside {
-    Outside { name, kind: Kind::Gauge, unit, value }
+    Outside { name, kind: ObserverKind::Gauge, unit, value }
 }
 
 const fn counter(name: &'static str, unit: Unit, value: fn(&Numbers) -> Value) -> Outside {
-    Outside { name, kind: Kind::Counter, unit, value }
+    Outside { name, kind: ObserverKind::Counter, unit, value }
 }
 
 fn counted(numbers: &Numbers, which: fn(&Collector) -> u64) -> Known<u64> {
@@ -129,7 +129,8 @@ pub fn declarations(period_ms: u32) -> impl Iterator<Item = Event> {
 
 /// The values. Sites are long, so they are sent less often.
 pub fn updates(numbers: &Numbers, with_sites: bool) -> impl Iterator<Item = Event> {
-    let told = with_ids().filter(move |(_, outside)| with_sites || outside.kind != Kind::Sites);
+    let told =
+        with_ids().filter(move |(_, outside)| with_sites || outside.kind != ObserverKind::Sites);
     told.map(|(id, outside)| Event::Update(id, (outside.value)(numbers)))
 }
 

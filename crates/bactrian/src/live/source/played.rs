@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use bactrian_live::recording::{Error, Player};
+use bactrian_live::recording::{Player, RecordingError};
 
 use crate::live::{Message, Status};
 
@@ -13,8 +13,8 @@ use crate::live::{Message, Status};
 ///
 /// # Errors
 /// If it is not a recording. Damage further on is a notice: everything before it can be viewed.
-pub fn play(path: &Path, messages: SyncSender<Message>) -> Result<(), Error> {
-    let player = Player::new(File::open(path).map_err(Error::Io)?)?;
+pub fn play(path: &Path, messages: SyncSender<Message>) -> Result<(), RecordingError> {
+    let player = Player::new(File::open(path).map_err(RecordingError::Io)?)?;
     thread::spawn(move || pass_on(player, &messages));
     Ok(())
 }
