@@ -10,8 +10,8 @@ use bactrian_snapshot::{
     Sample, SnapshotLocation, StackId, StackNode, Tables, ThreadId, Writer, tag,
 };
 use bactrian_types::{
-    Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, ModuleField,
-    ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId, Unit, UnitId,
+    Builtin, Constructor, Declaration, DeclarationId, DeclarationKind, Field, Layout, LayoutId,
+    ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId, Unit, UnitId,
 };
 
 use crate::generate::random::Random;
@@ -44,7 +44,7 @@ fn table() -> Table {
     };
     let declare =
         |name: &str, arity, kind| Declaration { name: name.into(), arity, kind, generic: None };
-    let variant = |constructors| Kind::Variant(Representation::Boxed, constructors);
+    let variant = |constructors| DeclarationKind::Variant(Representation::Boxed, constructors);
     let constructed = |declaration, arguments: &[TypeId]| Type::Constructed {
         declaration: DeclarationId(declaration),
         arguments: arguments.to_vec(),
@@ -90,17 +90,17 @@ fn table() -> Table {
             constructed(6, &[A_PERSON]),
         ],
         declarations: vec![
-            declare("string", 0, Kind::Builtin(Builtin::String)),
-            declare("float", 0, Kind::Builtin(Builtin::Float)),
+            declare("string", 0, DeclarationKind::Builtin(Builtin::String)),
+            declare("float", 0, DeclarationKind::Builtin(Builtin::Float)),
             declare("list", 1, variant(vec![made("[]", 0, vec![]), made("::", 0, cell)])),
             declare("Main.tree", 0, variant(vec![made("Leaf", 0, vec![]), made("Node", 0, node)])),
-            declare("Main.person", 0, Kind::Record(Representation::Boxed, person)),
+            declare("Main.person", 0, DeclarationKind::Record(Representation::Boxed, person)),
             declare(
                 "option",
                 1,
                 variant(vec![made("None", 0, vec![]), made("Some", 0, vec![field("", VARIABLE)])]),
             ),
-            declare("array", 1, Kind::Builtin(Builtin::Array)),
+            declare("array", 1, DeclarationKind::Builtin(Builtin::Array)),
         ],
         layouts: vec![Layout {
             name: "Main".into(),

@@ -50,7 +50,7 @@ pub fn open_types(path: &Path) -> Result<Table, Failure> {
     let bytes = std::fs::read(path).map_err(|error| anyhow::anyhow!("{}: {error}", name(path)))?;
     Ok(Table::read(&bytes).map_err(|error| {
         let hint = match error {
-            bactrian_types::Error::NotATable => {
+            bactrian_types::TypeTableError::NotATable => {
                 ". Tables of types are written by `bactrian \
                 types build`"
             }

@@ -17,7 +17,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use bactrian_snapshot::{Columns, Info, Memory, Reason, Skipped, SnapshotMethod};
-use bactrian_types::{Kind, Representation};
+use bactrian_types::{DeclarationKind, Representation};
 use serde_json::Value;
 use world::{Int, To, World, constructor, named_fields};
 
@@ -84,21 +84,23 @@ fn snapshot(blocks: u32) -> Vec<u8> {
 fn people() -> World {
     let mut world = World::new();
     let colors = ["Red", "Green"].iter().zip(0..).map(|(name, tag)| constructor(name, tag, &[]));
-    let colors = Kind::Variant(Representation::Boxed, colors.collect());
+    let colors = DeclarationKind::Variant(Representation::Boxed, colors.collect());
     let color = world.declare("Main.color", 0, colors);
     let color = world.named(color, &[]);
     let names = world.list(world.string);
     let fields = [("name", world.string), ("age", world.int), ("color", color), ("friends", names)];
     let mut fields = named_fields(&fields);
     fields[1].is_mutable = true;
-    let person = world.declare("Main.person", 0, Kind::Record(Representation::Boxed, fields));
+    let person =
+        world.declare("Main.person", 0, DeclarationKind::Record(Representation::Boxed, fields));
     let person = world.named(person, &[]);
     let shape = vec![
         constructor("Nothing", 0, &[]),
         constructor("Circle", 0, &[("radius", world.float), ("of", person)]),
         constructor("Pair", 1, &[("", world.int), ("", person)]),
     ];
-    let shape = world.declare("Main.shape", 0, Kind::Variant(Representation::Boxed, shape));
+    let shape =
+        world.declare("Main.shape", 0, DeclarationKind::Variant(Representation::Boxed, shape));
     let shape = world.named(shape, &[]);
     let text = world.text();
     let own = world.text();

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 
 use bactrian_fixtures::{BOTH, Compiler, Recipe, repository};
 use bactrian_types::{
-    Declaration, Kind, Layout, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId,
+    Declaration, DeclarationKind, Layout, ModuleItem, Representation, Site, SiteKind, Table, Type,
+    TypeId,
 };
 
 /// The helper, compiled by a compiler.
@@ -96,9 +97,9 @@ fn declared(table: &Table, name: &str) -> String {
         Representation::Floats => "floats ",
     };
     match &declaration(table, name).kind {
-        Kind::Alias(of) => show(table, *of),
-        Kind::Record(how, all) => format!("{}{{{}}}", representation(how), fields(all)),
-        Kind::Variant(how, constructors) => {
+        DeclarationKind::Alias(of) => show(table, *of),
+        DeclarationKind::Record(how, all) => format!("{}{{{}}}", representation(how), fields(all)),
+        DeclarationKind::Variant(how, constructors) => {
             let constructor = |c: &bactrian_types::Constructor| {
                 let result = c.result.iter().map(|result| {
                     let result: Vec<_> = result.iter().map(|&id| show(table, id)).collect();
@@ -255,7 +256,7 @@ fn declarations_say_how_values_look() {
         }
         let not_found = table.extensions.iter().find(|known| &*known.name == "Not_found");
         assert!(not_found.is_some_and(|known| known.arguments.is_empty()));
-        let Kind::Cases { cases, is_closed } =
+        let DeclarationKind::Cases { cases, is_closed } =
             &declaration(&table, "[> `End | `More of int * 'self ]").kind
         else {
             panic!("cases")
@@ -457,7 +458,8 @@ fn units_of_the_same_name_are_distinguished_in_dunes_folders() {
             let Type::Constructed { declaration, .. } = table.types[arguments[0].index()] else {
                 panic!("a declared type")
             };
-            let Kind::Record(_, fields) = &table.declarations[declaration.index()].kind else {
+            let DeclarationKind::Record(_, fields) = &table.declarations[declaration.index()].kind
+            else {
                 panic!("a record")
             };
             fields.len()

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{BlockId, Field, FieldValue, Text};
-use bactrian_types::{ClassId, Collection, Kind, Table, TypeClass, Typing};
+use bactrian_types::{ClassId, Collection, DeclarationKind, Table, TypeClass, Typing};
 
 use super::{ClassKind, Heap};
 
@@ -195,9 +195,10 @@ impl<'a> Printer<'a> {
             }
             (_, Some(constructor)) => {
                 // The first field of a polymorphic variant or of an exception identifies the constructor.
-                let is_first_its_own = matches!(kind, Some(Kind::Cases { .. } | Kind::Open));
+                let is_first_its_own =
+                    matches!(kind, Some(DeclarationKind::Cases { .. } | DeclarationKind::Open));
                 let from = usize::from(is_first_its_own).min(fields.len());
-                let is_case = matches!(kind, Some(Kind::Cases { .. }));
+                let is_case = matches!(kind, Some(DeclarationKind::Cases { .. }));
                 let mark = if is_case && !constructor.starts_with('`') { "`" } else { "" };
                 let name = format!("{mark}{constructor}");
                 self.applied(&name, node, &fields[from..], is_argument);
@@ -212,7 +213,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The declaration of a block's type.
-    fn declared(&self, node: Node) -> Option<&'a Kind> {
+    fn declared(&self, node: Node) -> Option<&'a DeclarationKind> {
         let table: &Table = self.heap.table()?;
         let declaration = self.of(node)?.declaration?;
         table.declarations.get(declaration.index()).map(|declaration| &declaration.kind)

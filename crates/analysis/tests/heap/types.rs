@@ -8,7 +8,7 @@ use bactrian_analysis::heap::{
     collections, fields, value,
 };
 use bactrian_snapshot::tag;
-use bactrian_types::{Kind, Representation, SiteKind};
+use bactrian_types::{DeclarationKind, Representation, SiteKind};
 
 use super::hostile;
 use super::world::{Int, To, World, constructor, named_fields};
@@ -20,7 +20,7 @@ fn forest() -> World {
     let of = world.named(tree, &[]);
     let node = [("left", of), ("label", world.string), ("right", of)];
     let constructors = vec![constructor("Leaf", 0, &[]), constructor("Node", 0, &node)];
-    world.declare("Main.tree", 0, Kind::Variant(Representation::Boxed, constructors));
+    world.declare("Main.tree", 0, DeclarationKind::Variant(Representation::Boxed, constructors));
     let text = world.text();
     let own = world.text();
     let below = world.block(0, &[Int(0), To(own), Int(0)]);
@@ -173,7 +173,7 @@ fn index_belongs_to_one_type_table() {
     let unchanged = fs::read(&place).expect("it is there");
     assert_eq!(index, unchanged, "nothing was computed anew");
     let mut other = forest();
-    let Kind::Variant(_, constructors) =
+    let DeclarationKind::Variant(_, constructors) =
         &mut other.table.declarations.last_mut().expect("one").kind
     else {
         panic!("the last declaration is the tree");

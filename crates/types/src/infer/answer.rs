@@ -2,7 +2,7 @@
 
 use bactrian_snapshot::{BlockId, Snapshot, tag};
 
-use crate::{Builtin, Kind, Table, Text};
+use crate::{Builtin, DeclarationKind, Table, Text};
 
 use super::collections::collection;
 use super::evidence::{Evidence, Origins, read};
@@ -143,8 +143,10 @@ impl<'a, 't> Answer<'a, 't> {
     /// Whether blocks of a type are described by their contents.
     fn special(&self, term: Option<Term>) -> Fields {
         match term.and_then(|term| Some((term, self.spread.terms.declaration(term)?))) {
-            Some((_, declaration)) if matches!(declaration.kind, Kind::Open) => Fields::Open,
-            Some((_, declaration)) if matches!(declaration.kind, Kind::Cases { .. }) => {
+            Some((_, declaration)) if matches!(declaration.kind, DeclarationKind::Open) => {
+                Fields::Open
+            }
+            Some((_, declaration)) if matches!(declaration.kind, DeclarationKind::Cases { .. }) => {
                 Fields::Cases
             }
             _ => Fields::None,
@@ -287,7 +289,7 @@ impl<'a, 't> Answer<'a, 't> {
             arguments: Vec::new(),
             constants: Vec::new(),
             is_char: declaration.is_some_and(|known| {
-                &*known.name == "char" && known.kind == Kind::Builtin(Builtin::Immediate)
+                &*known.name == "char" && known.kind == DeclarationKind::Builtin(Builtin::Immediate)
             }),
         };
         if let Some(declaration) = declaration {
@@ -384,19 +386,19 @@ fn is_whole(spread: &Spread<'_>, term: Term, depth: u8) -> bool {
 }
 
 /// The immediate values of a type.
-fn constants(kind: &Kind, name: &str) -> Vec<(i64, Text)> {
+fn constants(kind: &DeclarationKind, name: &str) -> Vec<(i64, Text)> {
     let mut constants: Vec<(i64, Text)> = match kind {
-        Kind::Variant(_, constructors) => constructors
+        DeclarationKind::Variant(_, constructors) => constructors
             .iter()
             .filter(|constructor| constructor.arguments.is_empty())
             .map(|constructor| (i64::from(constructor.tag), constructor.name.clone()))
             .collect(),
-        Kind::Cases { cases, .. } => cases
+        DeclarationKind::Cases { cases, .. } => cases
             .iter()
             .filter(|case| case.of.is_none())
             .map(|case| (i64::from(case.hash), format!("`{}", case.name).into()))
             .collect(),
-        Kind::Builtin(Builtin::Immediate) => match name {
+        DeclarationKind::Builtin(Builtin::Immediate) => match name {
             "bool" => vec![(0, "false".into()), (1, "true".into())],
             "unit" => vec![(0, "()".into())],
             _ => Vec::new(),

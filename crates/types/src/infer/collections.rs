@@ -1,6 +1,6 @@
 //! Recognises collections by the names of their declarations.
 
-use crate::{Builtin, Kind, Table};
+use crate::{Builtin, DeclarationKind, Table};
 
 use super::terms::Head;
 use super::typing::Collection;
@@ -10,10 +10,10 @@ pub(crate) fn collection(table: &Table, head: Head) -> Option<Collection> {
     let Head::Declared(id) = head else { return None };
     let declaration = table.declarations.get(id.index())?;
     match declaration.kind {
-        Kind::Builtin(Builtin::Array | Builtin::Floatarray) => {
+        DeclarationKind::Builtin(Builtin::Array | Builtin::Floatarray) => {
             return Some(Collection::Array);
         }
-        Kind::Builtin(Builtin::Lazy) => return Some(Collection::Lazy),
+        DeclarationKind::Builtin(Builtin::Lazy) => return Some(Collection::Lazy),
         _ => {}
     }
     let generic = declaration.generic.and_then(|id| table.declarations.get(id.index()));

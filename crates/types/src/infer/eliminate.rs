@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use bactrian_snapshot::tag;
 
-use crate::{Builtin, DeclarationId, Kind, LayoutId, Representation, Type, TypeId};
+use crate::{Builtin, DeclarationId, DeclarationKind, LayoutId, Representation, Type, TypeId};
 
 use super::hash::Map;
 use super::image::{FAR, Form, UNREAD};
@@ -74,10 +74,10 @@ impl Elimination {
         for (at, declaration) in table.declarations.iter().enumerate() {
             let id = DeclarationId(at as u32);
             match &declaration.kind {
-                Kind::Record(Representation::Boxed, fields) => {
+                DeclarationKind::Record(Representation::Boxed, fields) => {
                     add(0, fields.len(), Candidate::Declared(id));
                 }
-                Kind::Variant(Representation::Boxed, constructors) => {
+                DeclarationKind::Variant(Representation::Boxed, constructors) => {
                     let with_arguments =
                         constructors.iter().filter(|made| !made.arguments.is_empty());
                     for made in with_arguments {
@@ -86,7 +86,7 @@ impl Elimination {
                         }
                     }
                 }
-                Kind::Builtin(Builtin::Array) => array = Some(id),
+                DeclarationKind::Builtin(Builtin::Array) => array = Some(id),
                 _ => {}
             }
         }
@@ -291,7 +291,10 @@ fn is_by_name(spread: &Spread<'_>, term: Term) -> bool {
     match spread.terms.declaration(term) {
         Some(declaration) => {
             declaration.arity == 0
-                && matches!(declaration.kind, Kind::Record(..) | Kind::Variant(..))
+                && matches!(
+                    declaration.kind,
+                    DeclarationKind::Record(..) | DeclarationKind::Variant(..)
+                )
         }
         None => false,
     }

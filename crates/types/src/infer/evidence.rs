@@ -2,11 +2,11 @@
 
 use bactrian_snapshot::{RootKind, Snapshot, SnapshotLocation, Tables};
 
-use crate::{Builtin, ExtensionId, Kind, LayoutId, ModuleItem, Table};
+use crate::{Builtin, DeclarationKind, ExtensionId, LayoutId, ModuleItem, Table};
 
 use super::eliminate::Elimination;
 use super::hash::Map;
-use super::image::{Image, number};
+use super::image::{HeapImage, number};
 use super::sites::{Found, Sites};
 use super::spread::{Origin, Spread};
 use super::terms::{Head, Scope, Term};
@@ -228,7 +228,7 @@ impl<'t> Evidence<'_, 't> {
 /// The hashes of all cases of polymorphic variants, ascending.
 pub(crate) fn case_hashes(table: &Table) -> Vec<i32> {
     let cases = table.declarations.iter().filter_map(|declaration| match &declaration.kind {
-        Kind::Cases { cases, .. } => Some(cases),
+        DeclarationKind::Cases { cases, .. } => Some(cases),
         _ => None,
     });
     let mut hashes: Vec<i32> = cases.flatten().map(|case| case.hash).collect();
@@ -238,6 +238,6 @@ pub(crate) fn case_hashes(table: &Table) -> Vec<i32> {
 }
 
 /// Reads a heap in the form that inference needs.
-pub(crate) fn read(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Image {
-    Image::read(snapshot, &case_hashes(table), progress)
+pub(crate) fn read(table: &Table, snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> HeapImage {
+    HeapImage::read(snapshot, &case_hashes(table), progress)
 }

@@ -58,7 +58,7 @@ pub(crate) struct Closure {
 
 /// The heap.
 #[derive(Default)]
-pub(crate) struct Image {
+pub(crate) struct HeapImage {
     pub forms: Vec<Form>,
     /// Sizes in words, without headers.
     pub words: Vec<u32>,
@@ -73,16 +73,16 @@ pub(crate) struct Image {
     pub closures: Vec<Closure>,
 }
 
-impl Image {
+impl HeapImage {
     /// Reads a snapshot. `hashes` are those of all cases of polymorphic variants, ascending.
     pub(crate) fn read(
         snapshot: &Snapshot,
         hashes: &[i32],
         progress: &mut dyn FnMut(f64),
-    ) -> Image {
+    ) -> HeapImage {
         let blocks = snapshot.blocks() as usize;
         let edges = snapshot.edges().min(snapshot.file_bytes().saturating_mul(64)) as usize;
-        let mut image = Image {
+        let mut image = HeapImage {
             forms: Vec::with_capacity(blocks),
             words: Vec::with_capacity(blocks),
             offsets: Vec::with_capacity(blocks + 1),
@@ -272,6 +272,6 @@ fn statics(group: &Group<'_>, spaces: &[Space]) -> Vec<u32> {
 }
 
 /// The number of a block that can be read.
-pub(crate) fn number(block: BlockId, image: &Image) -> Option<u32> {
+pub(crate) fn number(block: BlockId, image: &HeapImage) -> Option<u32> {
     (block.index() < image.len() && image.forms[block.index()] != UNREAD).then_some(block.0)
 }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use bactrian_snapshot::{FrameId, Pointer, RootKind, SnapshotLocation, tag};
 
-use crate::{Builtin, Kind, Lines, ModuleItem, Site, Table, TypeId, UnitId, Variable};
+use crate::{Builtin, DeclarationKind, Lines, ModuleItem, Site, Table, TypeId, UnitId, Variable};
 
 use super::evidence::Evidence;
 use super::hash::Map;
@@ -284,8 +284,12 @@ fn is_telling(spread: &Spread<'_>, term: Term) -> bool {
     match spread.terms.head(term) {
         Head::Tuple | Head::Arrow(_) | Head::Package(..) | Head::Module(_) => true,
         Head::Declared(_) => match spread.terms.declaration(term).map(|of| &of.kind) {
-            Some(Kind::Record(..) | Kind::Variant(..) | Kind::Cases { .. }) => true,
-            Some(Kind::Builtin(which)) => {
+            Some(
+                DeclarationKind::Record(..)
+                | DeclarationKind::Variant(..)
+                | DeclarationKind::Cases { .. },
+            ) => true,
+            Some(DeclarationKind::Builtin(which)) => {
                 matches!(which, Builtin::Array | Builtin::Floatarray | Builtin::Lazy)
             }
             _ => false,

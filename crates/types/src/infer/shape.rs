@@ -9,8 +9,8 @@ use std::rc::Rc;
 use bactrian_snapshot::tag;
 
 use crate::{
-    Builtin, Constructor, Declaration, DeclarationId, Field, Kind, Layout, LayoutId, ModuleItem,
-    Representation, Text, TypeId,
+    Builtin, Constructor, Declaration, DeclarationId, DeclarationKind, Field, Layout, LayoutId,
+    ModuleItem, Representation, Text, TypeId,
 };
 
 use super::hash::Map;
@@ -217,20 +217,22 @@ impl Shapes {
             _ if LIES.contains(&&*declaration.name) => {
                 fits(Fields::None, Named::Nothing, Why::Abstract(id))
             }
-            Kind::Abstract(_) | Kind::Alias(_) => {
+            DeclarationKind::Abstract(_) | DeclarationKind::Alias(_) => {
                 fits(Fields::None, Named::Nothing, Why::Abstract(id))
             }
-            Kind::Builtin(builtin) => self.builtin(terms, term, *builtin, form),
-            Kind::Open if tag == 0 && words > 0 => {
+            DeclarationKind::Builtin(builtin) => self.builtin(terms, term, *builtin, form),
+            DeclarationKind::Open if tag == 0 && words > 0 => {
                 fits(Fields::Open, Named::Nothing, Why::Extension)
             }
             // A constructor without arguments.
-            Kind::Open if tag == tag::OBJECT => fits(Fields::None, Named::Nothing, Why::Extension),
-            Kind::Cases { .. } if tag == 0 && words == 2 => {
+            DeclarationKind::Open if tag == tag::OBJECT => {
+                fits(Fields::None, Named::Nothing, Why::Extension)
+            }
+            DeclarationKind::Cases { .. } if tag == 0 && words == 2 => {
                 fits(Fields::Cases, Named::Nothing, Why::Case)
             }
-            Kind::Open | Kind::Cases { .. } => Shape::Clashes,
-            Kind::Record(Representation::Boxed, fields) => {
+            DeclarationKind::Open | DeclarationKind::Cases { .. } => Shape::Clashes,
+            DeclarationKind::Record(Representation::Boxed, fields) => {
                 match tag == 0 && words as usize == fields.len() {
                     true => {
                         let fields = instances(terms, fields, term);
@@ -239,17 +241,17 @@ impl Shapes {
                     false => Shape::Clashes,
                 }
             }
-            Kind::Record(Representation::Floats, fields) => {
+            DeclarationKind::Record(Representation::Floats, fields) => {
                 match tag == tag::DOUBLE_ARRAY && words as usize == fields.len() {
                     true => fits(Fields::None, Named::Record(id), Why::Variable),
                     false => Shape::Clashes,
                 }
             }
-            Kind::Record(Representation::Unboxed, fields) => match &fields[..] {
+            DeclarationKind::Record(Representation::Unboxed, fields) => match &fields[..] {
                 [field] => Shape::Becomes(instances(terms, std::slice::from_ref(field), term)[0]),
                 _ => Shape::Clashes,
             },
-            Kind::Variant(representation, constructors) => {
+            DeclarationKind::Variant(representation, constructors) => {
                 let is_unboxed = *representation == Representation::Unboxed;
                 let made_with = constructors.iter().position(|constructor| {
                     let is_block = !constructor.arguments.is_empty();
@@ -325,12 +327,12 @@ fn may_be_float(terms: &Terms<'_>, element: Term) -> bool {
     match terms.head(element) {
         Head::Any | Head::Variable(_) | Head::Opaque(_) | Head::None => true,
         Head::Declared(_) => match terms.declaration(element).map(|known| &known.kind) {
-            Some(Kind::Builtin(builtin)) => *builtin == Builtin::Float,
+            Some(DeclarationKind::Builtin(builtin)) => *builtin == Builtin::Float,
             Some(
-                Kind::Abstract(_)
-                | Kind::Alias(_)
-                | Kind::Record(Representation::Unboxed, _)
-                | Kind::Variant(Representation::Unboxed, _),
+                DeclarationKind::Abstract(_)
+                | DeclarationKind::Alias(_)
+                | DeclarationKind::Record(Representation::Unboxed, _)
+                | DeclarationKind::Variant(Representation::Unboxed, _),
             ) => true,
             _ => false,
         },
@@ -399,14 +401,16 @@ pub(crate) fn names(terms: &Terms<'_>, named: Named) -> (Option<Text>, Vec<Text>
     match named {
         Named::Nothing => (None, Vec::new()),
         Named::Record(id) => match kind(id) {
-            Some(Kind::Record(_, fields)) => (None, of(fields)),
+            Some(DeclarationKind::Record(_, fields)) => (None, of(fields)),
             _ => (None, Vec::new()),
         },
         Named::Constructor(id, at) => match kind(id) {
-            Some(Kind::Variant(_, constructors)) => match constructors.get(at as usize) {
-                Some(made_with) => (Some(made_with.name.clone()), of(&made_with.arguments)),
-                None => (None, Vec::new()),
-            },
+            Some(DeclarationKind::Variant(_, constructors)) => {
+                match constructors.get(at as usize) {
+                    Some(made_with) => (Some(made_with.name.clone()), of(&made_with.arguments)),
+                    None => (None, Vec::new()),
+                }
+            }
             _ => (None, Vec::new()),
         },
     }

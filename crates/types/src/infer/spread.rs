@@ -28,11 +28,12 @@ use std::rc::Rc;
 use bactrian_snapshot::tag;
 
 use crate::{
-    Builtin, Case, ExtensionId, Kind, LayoutId, ModuleItem, Representation, Table, Type, TypeId,
+    Builtin, Case, DeclarationKind, ExtensionId, LayoutId, ModuleItem, Representation, Table, Type,
+    TypeId,
 };
 
 use super::hash::Map;
-use super::image::{FAR, Image, UNREAD};
+use super::image::{FAR, HeapImage, UNREAD};
 use super::shape::{Custom, Fields, Shape, Shapes, made_by, module_fields};
 use super::terms::{Head, Scope, Term, Terms};
 use super::typing::Category;
@@ -59,7 +60,7 @@ pub(crate) struct Clashing {
 
 /// Types of blocks so far.
 pub(crate) struct Spread<'t> {
-    pub image: &'t Image,
+    pub image: &'t HeapImage,
     pub terms: Terms<'t>,
     pub shapes: Shapes,
     pub of: Vec<Term>,
@@ -90,10 +91,10 @@ pub(crate) struct Spread<'t> {
 }
 
 impl<'t> Spread<'t> {
-    pub(crate) fn new(table: &'t Table, image: &'t Image, shapes: Shapes) -> Spread<'t> {
+    pub(crate) fn new(table: &'t Table, image: &'t HeapImage, shapes: Shapes) -> Spread<'t> {
         let mut terms = Terms::new(table);
         let builtin = |terms: &mut Terms<'t>, wanted: Builtin| {
-            let is_it = |known: &crate::Declaration| known.kind == Kind::Builtin(wanted);
+            let is_it = |known: &crate::Declaration| known.kind == DeclarationKind::Builtin(wanted);
             let at = table.declarations.iter().position(is_it);
             at.map_or(Term::NONE, |at| terms.declared(crate::DeclarationId(at as u32), &[]))
         };
@@ -405,7 +406,8 @@ impl<'t> Spread<'t> {
 
     /// The case of a polymorphic variant.
     pub(crate) fn case(&self, block: u32, term: Term) -> Option<&'t Case> {
-        let Kind::Cases { cases, is_closed } = &self.terms.declaration(term)?.kind else {
+        let DeclarationKind::Cases { cases, is_closed } = &self.terms.declaration(term)?.kind
+        else {
             return None;
         };
         if let Some(hash) = self.image.case(block) {
@@ -448,14 +450,16 @@ fn hidden_types(terms: &mut Terms<'_>) -> Map<Head, ()> {
     let is_lazy = |of: &Type| match of {
         Type::Constructed { declaration, .. } => {
             let kind = table.declarations.get(declaration.index()).map(|known| &known.kind);
-            matches!(kind, Some(Kind::Builtin(Builtin::Lazy)))
+            matches!(kind, Some(DeclarationKind::Builtin(Builtin::Lazy)))
         }
         _ => false,
     };
     let may_be_lazy = |of: &Type| match of {
         Type::Constructed { declaration, .. } => {
             match table.declarations.get(declaration.index()).map(|known| &known.kind) {
-                Some(Kind::Alias(to)) => table.types.get(to.index()).is_some_and(is_lazy),
+                Some(DeclarationKind::Alias(to)) => {
+                    table.types.get(to.index()).is_some_and(is_lazy)
+                }
                 _ => is_lazy(of),
             }
         }
@@ -470,8 +474,8 @@ fn hidden_types(terms: &mut Terms<'_>) -> Map<Head, ()> {
     }
     for declaration in &table.declarations {
         let of = match &declaration.kind {
-            Kind::Record(Representation::Unboxed, fields) => fields.first(),
-            Kind::Variant(Representation::Unboxed, of) => {
+            DeclarationKind::Record(Representation::Unboxed, fields) => fields.first(),
+            DeclarationKind::Variant(Representation::Unboxed, of) => {
                 of.first().and_then(|made_with| made_with.arguments.first())
             }
             _ => None,

@@ -5,7 +5,9 @@
 //! the way, so that two terms without variables are the same type if and only if they are the same number.
 //! Everything is bounded: a term that would be too deep becomes [`Term::ANY`], about which nothing is known.
 
-use crate::{Builtin, Declaration, DeclarationId, Kind, LayoutId, Table, Text, Type, TypeId};
+use crate::{
+    Builtin, Declaration, DeclarationId, DeclarationKind, LayoutId, Table, Text, Type, TypeId,
+};
 
 use super::hash::Map;
 
@@ -199,7 +201,7 @@ impl<'t> Terms<'t> {
     /// The built-in type that it is, if it is one.
     pub(crate) fn builtin(&self, term: Term) -> Option<Builtin> {
         match self.declaration(term)?.kind {
-            Kind::Builtin(builtin) => Some(builtin),
+            DeclarationKind::Builtin(builtin) => Some(builtin),
             _ => None,
         }
     }
@@ -310,7 +312,7 @@ impl<'t> Terms<'t> {
         if declaration.is_some_and(|known| &*known.name == "Obj.t") {
             return Term::ANY;
         }
-        let Some(Declaration { kind: Kind::Alias(of), .. }) = declaration else {
+        let Some(Declaration { kind: DeclarationKind::Alias(of), .. }) = declaration else {
             return self.make(Head::Declared(id), arguments);
         };
         let mut inner = Scope { fuel: scope.fuel, ..Scope::closed(arguments) };

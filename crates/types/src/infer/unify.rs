@@ -4,7 +4,7 @@
 //! did, types do not count as disagreeing: an abstract type may be any type, and functions (a polymorphic one
 //! has many types), objects and modules are not analysed.
 
-use crate::{Case, Declaration, DeclarationId, Kind};
+use crate::{Case, Declaration, DeclarationId, DeclarationKind};
 
 use super::terms::{DEEPEST, Head, Scope, Term, Terms};
 
@@ -139,11 +139,12 @@ impl Terms<'_> {
             return self.parts(a, b, Head::Declared(other), depth);
         }
         match (&first.kind, &second.kind) {
-            (Kind::Cases { cases, .. }, Kind::Cases { cases: others, .. }) => {
-                self.cases((a, cases), (b, others), depth).map(|()| a)
-            }
-            (_, Kind::Abstract(_)) => Ok(a),
-            (Kind::Abstract(_), _) => Ok(b),
+            (
+                DeclarationKind::Cases { cases, .. },
+                DeclarationKind::Cases { cases: others, .. },
+            ) => self.cases((a, cases), (b, others), depth).map(|()| a),
+            (_, DeclarationKind::Abstract(_)) => Ok(a),
+            (DeclarationKind::Abstract(_), _) => Ok(b),
             _ if are_alike(first, second) => self.parts(a, b, Head::Declared(one), depth),
             _ => Err(Clash),
         }
@@ -255,7 +256,8 @@ impl Terms<'_> {
 
     fn is_abstract(&self, id: DeclarationId) -> bool {
         let declaration = self.table.declarations.get(id.index());
-        declaration.is_none_or(|declaration| matches!(declaration.kind, Kind::Abstract(_)))
+        declaration
+            .is_none_or(|declaration| matches!(declaration.kind, DeclarationKind::Abstract(_)))
     }
 
     fn is_text(&self, term: Term) -> bool {
@@ -270,17 +272,17 @@ fn are_alike(one: &Declaration, other: &Declaration) -> bool {
         return false;
     }
     match (&one.kind, &other.kind) {
-        (Kind::Record(_, fields), Kind::Record(_, others)) => {
+        (DeclarationKind::Record(_, fields), DeclarationKind::Record(_, others)) => {
             fields.iter().map(|field| &field.name).eq(others.iter().map(|field| &field.name))
         }
-        (Kind::Variant(_, of), Kind::Variant(_, others)) => {
+        (DeclarationKind::Variant(_, of), DeclarationKind::Variant(_, others)) => {
             let same = |(one, other): (&crate::Constructor, &crate::Constructor)| {
                 one.name == other.name && one.arguments.len() == other.arguments.len()
             };
             of.len() == others.len() && of.iter().zip(others).all(same)
         }
-        (Kind::Open, Kind::Open) => true,
-        (Kind::Builtin(one), Kind::Builtin(other)) => one == other,
+        (DeclarationKind::Open, DeclarationKind::Open) => true,
+        (DeclarationKind::Builtin(one), DeclarationKind::Builtin(other)) => one == other,
         _ => false,
     }
 }

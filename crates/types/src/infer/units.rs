@@ -7,7 +7,7 @@
 use bactrian_snapshot::{CodeKind, Module, RootKind, Snapshot};
 use std::borrow::Cow;
 
-use crate::{Kind, LayoutId, Table, Unit, UnitId};
+use crate::{DeclarationKind, LayoutId, Table, Unit, UnitId};
 
 use super::hash::Map;
 use super::typing::{UnitFate, UnitStanding};
@@ -125,7 +125,7 @@ impl Units {
         let mut table = table.clone();
         for declaration in &mut table.declarations {
             if is_of_other(&declaration.name) {
-                declaration.kind = Kind::Abstract("of another build".into());
+                declaration.kind = DeclarationKind::Abstract("of another build".into());
                 declaration.generic = None;
             }
         }

@@ -8,11 +8,11 @@ mod write;
 
 pub use ids::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 pub use model::{
-    Builtin, Captured, Case, Constructor, Declaration, Extension, Failure, Field, Function, Kind,
-    Layout, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Text, Type,
-    Unit, Variable,
+    Builtin, Captured, Case, Constructor, Declaration, DeclarationKind, Extension, Failure, Field,
+    Function, Layout, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Text,
+    Type, Unit, Variable,
 };
-pub use read::Error;
+pub use read::TypeTableError;
 
 /// The version of the format that is read and written here.
 pub const VERSION: u64 = 3;

@@ -96,7 +96,7 @@ pub struct Declaration {
     /// The number of its parameters.
     pub arity: u32,
     /// The representation of its values.
-    pub kind: Kind,
+    pub kind: DeclarationKind,
     /// If it comes from a functor application, the declaration in the functor's body. In that one, types from
     /// the functor's parameters are variables numbered from the arity on.
     pub generic: Option<DeclarationId>,
@@ -104,7 +104,7 @@ pub struct Declaration {
 
 /// The representation of a declared type's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DeclarationKind {
     /// Unknown; the text gives the reason, unless the type is simply abstract.
     Abstract(Text),
     /// That of another type.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::model::{
-    Declaration, Extension, Field, Kind, Layout, ModuleItem, Representation, Table, Type,
+    Declaration, DeclarationKind, Extension, Field, Layout, ModuleItem, Representation, Table, Type,
 };
 use super::wire::{Parse, Record, Source};
 use super::{DeclarationId, LayoutId, MAGIC, TypeId, UnitId, VERSION};
@@ -13,7 +13,7 @@ const HEADER: usize = MAGIC.len() + 8 + 4;
 
 /// Why a table of types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum TypeTableError {
     /// The bytes are something else.
     NotATable,
     /// It is of an unsupported version.
@@ -26,48 +26,56 @@ pub enum Error {
     Wrong(u64, &'static str),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TypeTableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotATable => f.write_str("not a table of types: it does not begin as one"),
-            Error::Version(version) => {
+            TypeTableError::NotATable => {
+                f.write_str("not a table of types: it does not begin as one")
+            }
+            TypeTableError::Version(version) => {
                 write!(f, "a table of types of version {version}; this reads version {VERSION}")
             }
-            Error::Cut(there, should) => {
+            TypeTableError::Cut(there, should) => {
                 write!(f, "a table of types that is truncated: {there} of {should} bytes are there")
             }
-            Error::Changed => f.write_str("a damaged table of types: its checksum is wrong"),
-            Error::Wrong(offset, what) => {
+            TypeTableError::Changed => {
+                f.write_str("a damaged table of types: its checksum is wrong")
+            }
+            TypeTableError::Wrong(offset, what) => {
                 write!(f, "an invalid table of types: {what} (at byte {offset})")
             }
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for TypeTableError {}
 
 impl Table {
     /// Parses the bytes of a table's file.
-    pub fn read(bytes: &[u8]) -> Result<Table, Error> {
+    pub fn read(bytes: &[u8]) -> Result<Table, TypeTableError> {
         if !bytes.starts_with(MAGIC) {
-            return Err(Error::NotATable);
+            return Err(TypeTableError::NotATable);
         }
         let Some((header, body)) = bytes.split_at_checked(HEADER) else {
-            return Err(Error::Cut(bytes.len() as u64, HEADER as u64));
+            return Err(TypeTableError::Cut(bytes.len() as u64, HEADER as u64));
         };
         let length = header[8..16].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
         if length != body.len() as u64 {
-            return Err(Error::Cut(bytes.len() as u64, length.saturating_add(HEADER as u64)));
+            return Err(TypeTableError::Cut(
+                bytes.len() as u64,
+                length.saturating_add(HEADER as u64),
+            ));
         }
         if header[16..20] != crc32fast::hash(body).to_le_bytes() {
-            return Err(Error::Changed);
+            return Err(TypeTableError::Changed);
         }
         let mut source = Source::new(body);
-        let wrong =
-            |source: &Source<'_>, what| Error::Wrong((bytes.len() - source.left()) as u64, what);
+        let wrong = |source: &Source<'_>, what| {
+            TypeTableError::Wrong((bytes.len() - source.left()) as u64, what)
+        };
         match source.varint() {
             Ok(VERSION) => {}
-            Ok(version) => return Err(Error::Version(version)),
+            Ok(version) => return Err(TypeTableError::Version(version)),
             Err(what) => return Err(wrong(&source, what)),
         }
         let table = get(&mut source).map_err(|what| wrong(&source, what))?;
@@ -170,15 +178,17 @@ impl Checks<'_> {
             self.applied(generic, declaration.arity as usize)?;
         }
         match &declaration.kind {
-            Kind::Abstract(_) | Kind::Open | Kind::Builtin(_) => Ok(()),
-            Kind::Alias(of) => self.of(*of),
-            Kind::Record(representation, fields) => {
+            DeclarationKind::Abstract(_) | DeclarationKind::Open | DeclarationKind::Builtin(_) => {
+                Ok(())
+            }
+            DeclarationKind::Alias(of) => self.of(*of),
+            DeclarationKind::Record(representation, fields) => {
                 if *representation == Representation::Unboxed && fields.len() != 1 {
                     return Err("an unboxed record without its one field");
                 }
                 self.fields(fields)
             }
-            Kind::Variant(representation, constructors) => {
+            DeclarationKind::Variant(representation, constructors) => {
                 let one = matches!(&constructors[..], [one] if one.arguments.len() == 1);
                 if *representation == Representation::Unboxed && !one {
                     return Err("an unboxed variant without its one argument");
@@ -192,7 +202,7 @@ impl Checks<'_> {
                     result.iter().try_for_each(|id| self.of(*id))
                 })
             }
-            Kind::Cases { cases, .. } => {
+            DeclarationKind::Cases { cases, .. } => {
                 cases.iter().try_for_each(|case| case.of.map_or(Ok(()), |id| self.of(id)))
             }
         }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::model::{
-    Builtin, Captured, Case, Constructor, Declaration, Extension, Failure, Field, Function, Kind,
-    Layout, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Text, Type, Unit,
-    Variable,
+    Builtin, Captured, Case, Constructor, Declaration, DeclarationKind, Extension, Failure, Field,
+    Function, Layout, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Text, Type,
+    Unit, Variable,
 };
 use super::{DeclarationId, ExtensionId, LayoutId, TypeId, UnitId};
 
@@ -281,7 +281,7 @@ choices! {
         5 Object(text),
         6 Opaque(text),
     }
-    Kind {
+    DeclarationKind {
         0 Abstract(why),
         1 Alias(of),
         2 Record(representation, fields),

@@ -1,7 +1,7 @@
 //! Programs and heaps that make no sense, generated from numbers. The fuzz target generates them, too.
 
 use bactrian_snapshot::tag;
-use bactrian_types::{Case, Kind, ModuleItem, Representation, SiteKind, Type, TypeId};
+use bactrian_types::{Case, DeclarationKind, ModuleItem, Representation, SiteKind, Type, TypeId};
 
 use super::world::{Int, To, Value, World, constructor, named_fields};
 
@@ -52,25 +52,31 @@ pub fn program(numbers: &[u32]) -> World {
         let (one, two, three) = (of(), of(), of());
         let unboxed = Representation::Unboxed;
         let kind = match pick(8) {
-            0 => Kind::Alias(one),
-            1 => Kind::Record(Representation::Boxed, named_fields(&[("a", one), ("b", two)])),
-            2 => Kind::Record(unboxed, named_fields(&[("a", one)])),
-            3 => Kind::Abstract("".into()),
-            4 => Kind::Cases {
+            0 => DeclarationKind::Alias(one),
+            1 => DeclarationKind::Record(
+                Representation::Boxed,
+                named_fields(&[("a", one), ("b", two)]),
+            ),
+            2 => DeclarationKind::Record(unboxed, named_fields(&[("a", one)])),
+            3 => DeclarationKind::Abstract("".into()),
+            4 => DeclarationKind::Cases {
                 cases: vec![Case { name: "A".into(), hash: 1, of: Some(one) }],
                 is_closed: false,
             },
             5 => {
                 let mut made = constructor("G", 1, &[("", two), ("", three)]);
                 made.result = Some(vec![one]);
-                Kind::Variant(Representation::Boxed, vec![constructor("C", 0, &[("", one)]), made])
+                DeclarationKind::Variant(
+                    Representation::Boxed,
+                    vec![constructor("C", 0, &[("", one)]), made],
+                )
             }
             6 => {
                 let mut made = constructor("U", 0, &[("", two)]);
                 made.result = Some(vec![one]);
-                Kind::Variant(unboxed, vec![made])
+                DeclarationKind::Variant(unboxed, vec![made])
             }
-            _ => Kind::Open,
+            _ => DeclarationKind::Open,
         };
         let id = world.declare(&format!("t{at}"), 1, kind);
         if pick(4) == 0 {

@@ -2,7 +2,7 @@
 
 use bactrian_snapshot::{BlockId, Module, ModuleId, Pointer, Root, RootKind, tag};
 use bactrian_types::{
-    Builtin, Case, Category, Collection, Extension, ExtensionId, Kind, Layout, LayoutId,
+    Builtin, Case, Category, Collection, DeclarationKind, Extension, ExtensionId, Layout, LayoutId,
     ModuleField, ModuleItem, Representation, SiteKind, Type, UnitFate,
 };
 
@@ -39,7 +39,7 @@ fn abbreviations_are_expanded() {
     let mut world = World::new();
     let a = world.variable(0);
     let pair = world.of(Type::Tuple(vec![a, a]));
-    let twice = world.declare("Main.twice", 1, Kind::Alias(pair));
+    let twice = world.declare("Main.twice", 1, DeclarationKind::Alias(pair));
     let of = world.named(twice, &[world.string]);
     let text = world.text();
     let block = world.block(0, &[To(text), To(text)]);
@@ -55,7 +55,7 @@ fn cyclic_abbreviation_terminates() {
     let next = bactrian_types::DeclarationId(world.table.declarations.len() as u32);
     let of = world.of(Type::Constructed { declaration: next, arguments: Vec::new() });
     let pair = world.of(Type::Tuple(vec![of, of]));
-    world.declare("Main.endless", 0, Kind::Alias(pair));
+    world.declare("Main.endless", 0, DeclarationKind::Alias(pair));
     let block = world.block(0, &[Int(1), Int(2)]);
     world.value("endless", of, block);
     world.infer();
@@ -102,7 +102,8 @@ fn two_types_for_one_block_are_a_conflict_and_the_better_known_stays() {
 fn shared_constants_get_the_common_part_of_their_types() {
     let mut world = World::new();
     let colors = vec![constructor("Red", 0, &[]), constructor("Green", 1, &[])];
-    let color = world.declare("Main.color", 0, Kind::Variant(Representation::Boxed, colors));
+    let color =
+        world.declare("Main.color", 0, DeclarationKind::Variant(Representation::Boxed, colors));
     let color = world.named(color, &[]);
     let (numbers, colors) = (world.list(world.int), world.list(color));
     let pair = world.of(Type::Tuple(vec![world.int, world.int]));
@@ -130,7 +131,7 @@ fn gadt_constructors_determine_their_fields() {
     text.result = Some(vec![world.string]);
     let mut many = constructor("Many", 1, &[("", inner)]);
     many.result = Some(vec![lists]);
-    let kind = Kind::Variant(Representation::Boxed, vec![text, many]);
+    let kind = DeclarationKind::Variant(Representation::Boxed, vec![text, many]);
     let term = world.declare("Main.term", 1, kind);
     let some = world.variable(7);
     let texts = world.list(world.string);
@@ -179,7 +180,8 @@ fn unboxed_types_are_what_is_in_them() {
     let mut world = World::new();
     let texts = world.list(world.string);
     let fields = named_fields(&[("only", texts)]);
-    let alone = world.declare("Main.alone", 0, Kind::Record(Representation::Unboxed, fields));
+    let alone =
+        world.declare("Main.alone", 0, DeclarationKind::Record(Representation::Unboxed, fields));
     let of = world.named(alone, &[]);
     let string = world.text();
     let cells = world.cells(&[string]);
@@ -196,7 +198,7 @@ fn polymorphic_variants_are_recognised_by_their_integer() {
         case("Number", 200, Some(world.float)),
         case("End", 300, None),
     ];
-    let kind = Kind::Cases { cases, is_closed: true };
+    let kind = DeclarationKind::Cases { cases, is_closed: true };
     let of = world.declare("[ `End | `Number of float | `Text of string ]", 0, kind);
     let of = world.named(of, &[]);
     let all = world.array(of);
@@ -216,7 +218,7 @@ fn polymorphic_variants_are_recognised_by_their_integer() {
 #[test]
 fn exceptions_are_recognised_by_their_constructor() {
     let mut world = World::new();
-    let exn = world.declare("exn", 0, Kind::Open);
+    let exn = world.declare("exn", 0, DeclarationKind::Open);
     let of = world.named(exn, &[]);
     world.table.extensions.push(Extension {
         name: "Main.Lost".into(),
@@ -422,10 +424,11 @@ fn functor_instances_are_distinguished_and_refine_their_body() {
     let a = world.variable(0);
     let key = world.variable(1);
     let fields = named_fields(&[("key", key), ("data", a)]);
-    let generic = world.declare("Map.Make(Ord).t", 1, Kind::Record(Representation::Boxed, fields));
+    let generic =
+        world.declare("Map.Make(Ord).t", 1, DeclarationKind::Record(Representation::Boxed, fields));
     let instance = |world: &mut World, name: &str, key| {
         let fields = named_fields(&[("key", key), ("data", a)]);
-        let id = world.declare(name, 1, Kind::Record(Representation::Boxed, fields));
+        let id = world.declare(name, 1, DeclarationKind::Record(Representation::Boxed, fields));
         world.table.declarations[id.index()].generic = Some(generic);
         id
     };
@@ -453,7 +456,7 @@ fn functor_instances_are_distinguished_and_refine_their_body() {
 #[test]
 fn custom_blocks_are_recognised_by_their_identifier() {
     let mut world = World::new();
-    let boxed = world.declare("int32", 0, Kind::Builtin(Builtin::Int32));
+    let boxed = world.declare("int32", 0, DeclarationKind::Builtin(Builtin::Int32));
     let of = world.named(boxed, &[]);
     let right = world.block(tag::CUSTOM, &[Int(0)]);
     let wrong = world.block(tag::CUSTOM, &[Int(0), Int(0)]);
@@ -540,10 +543,10 @@ fn elimination_gives_up_on_two_possible_types() {
     unknown(|world, _| {
         let a = world.variable(0);
         let fields = named_fields(&[("x", a), ("y", a), ("z", world.int)]);
-        world.declare("Main.other", 1, Kind::Record(Representation::Boxed, fields));
+        world.declare("Main.other", 1, DeclarationKind::Record(Representation::Boxed, fields));
         let b = world.variable(1);
         let fields = named_fields(&[("x", a), ("y", b), ("z", world.int)]);
-        world.declare("Main.another", 2, Kind::Record(Representation::Boxed, fields));
+        world.declare("Main.another", 2, DeclarationKind::Record(Representation::Boxed, fields));
     });
     // A module that the table does not know may have declared anything.
     unknown(|world, _| {

@@ -1,7 +1,7 @@
 //! The contents of frames and environments of native code, by what is in scope.
 
 use bactrian_snapshot::{BlockId, tag};
-use bactrian_types::{Category, Kind, SiteKind, Type};
+use bactrian_types::{Category, DeclarationKind, SiteKind, Type};
 
 use crate::world::{Int, To, World, name};
 
@@ -55,7 +55,7 @@ fn variables_that_fit_anything_give_no_conclusion() {
     let mut world = World::new();
     let point = world.record("Main.point", &[("x", world.int), ("label", world.string)]);
     let any = world.variable(0);
-    let hidden = world.declare("Main.hidden", 0, Kind::Abstract("hidden".into()));
+    let hidden = world.declare("Main.hidden", 0, DeclarationKind::Abstract("hidden".into()));
     let hidden = world.named(hidden, &[]);
     world.local(point, (10, 40), true);
     world.local(any, (10, 20), true);

@@ -6,9 +6,9 @@ use bactrian_snapshot::{
     StackId, StackNode, Tables, ThreadId, Writer, tag,
 };
 use bactrian_types::{
-    Builtin, Captured, Constructor, Declaration, DeclarationId, Field, Function, Kind, Layout,
-    LayoutId, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type, TypeId,
-    Typing, Unit, UnitId, Variable,
+    Builtin, Captured, Constructor, Declaration, DeclarationId, DeclarationKind, Field, Function,
+    Layout, LayoutId, Lines, ModuleField, ModuleItem, Representation, Site, SiteKind, Table, Type,
+    TypeId, Typing, Unit, UnitId, Variable,
 };
 
 /// A field of a block.
@@ -59,14 +59,14 @@ impl World {
         world.int = world.builtin("int", Builtin::Immediate);
         world.string = world.builtin("string", Builtin::String);
         world.float = world.builtin("float", Builtin::Float);
-        world.array = world.declare("array", 1, Kind::Builtin(Builtin::Array));
-        world.lazy = world.declare("lazy_t", 1, Kind::Builtin(Builtin::Lazy));
+        world.array = world.declare("array", 1, DeclarationKind::Builtin(Builtin::Array));
+        world.lazy = world.declare("lazy_t", 1, DeclarationKind::Builtin(Builtin::Lazy));
         world.list = DeclarationId(world.table.declarations.len() as u32);
         let (a, list) = (world.variable(0), world.list);
         let rest = world.of(Type::Constructed { declaration: list, arguments: vec![a] });
         let constructors =
             vec![constructor("[]", 0, &[]), constructor("::", 0, &[("", a), ("", rest)])];
-        world.declare("list", 1, Kind::Variant(Representation::Boxed, constructors));
+        world.declare("list", 1, DeclarationKind::Variant(Representation::Boxed, constructors));
         world.table.layouts.push(Layout { name: "Main".into(), fields: Vec::new(), public: 0 });
         world.table.units.push(Unit {
             name: "Main".into(),
@@ -90,7 +90,7 @@ impl World {
     }
 
     fn builtin(&mut self, name: &str, builtin: Builtin) -> TypeId {
-        let declaration = self.declare(name, 0, Kind::Builtin(builtin));
+        let declaration = self.declare(name, 0, DeclarationKind::Builtin(builtin));
         self.named(declaration, &[])
     }
 
@@ -103,14 +103,14 @@ impl World {
         self.of(Type::Variable(number))
     }
 
-    pub fn declare(&mut self, name: &str, arity: u32, kind: Kind) -> DeclarationId {
+    pub fn declare(&mut self, name: &str, arity: u32, kind: DeclarationKind) -> DeclarationId {
         let declaration = Declaration { name: name.into(), arity, kind, generic: None };
         self.table.declarations.push(declaration);
         DeclarationId(self.table.declarations.len() as u32 - 1)
     }
 
     pub fn record(&mut self, name: &str, fields: &[(&str, TypeId)]) -> TypeId {
-        let kind = Kind::Record(Representation::Boxed, named_fields(fields));
+        let kind = DeclarationKind::Record(Representation::Boxed, named_fields(fields));
         let declaration = self.declare(name, 0, kind);
         self.named(declaration, &[])
     }

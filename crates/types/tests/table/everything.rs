@@ -1,8 +1,8 @@
 //! A table with something of every kind. The fuzz seeds are made from it, too.
 
 use bactrian_types::{
-    Builtin, Captured, Case, Constructor, Declaration, DeclarationId, Extension, ExtensionId,
-    Failure, Field, Function, Kind, Layout, LayoutId, Lines, ModuleField, ModuleItem,
+    Builtin, Captured, Case, Constructor, Declaration, DeclarationId, DeclarationKind, Extension,
+    ExtensionId, Failure, Field, Function, Layout, LayoutId, Lines, ModuleField, ModuleItem,
     Representation, Site, SiteKind, Table, Type, TypeId, Unit, UnitId, Variable,
 };
 
@@ -10,7 +10,7 @@ fn field(name: &str, of: u32) -> Field {
     Field { name: name.into(), is_mutable: name == "mutable", of: TypeId(of) }
 }
 
-fn declaration(name: &str, arity: u32, kind: Kind) -> Declaration {
+fn declaration(name: &str, arity: u32, kind: DeclarationKind) -> Declaration {
     Declaration { name: name.into(), arity, kind, generic: None }
 }
 
@@ -47,11 +47,11 @@ pub fn everything() -> Table {
             Type::Opaque("?".into()),
         ],
         declarations: vec![
-            declaration("int", 0, Kind::Builtin(Builtin::Immediate)),
+            declaration("int", 0, DeclarationKind::Builtin(Builtin::Immediate)),
             declaration(
                 "list",
                 1,
-                Kind::Variant(
+                DeclarationKind::Variant(
                     Representation::Boxed,
                     vec![
                         constructor("[]", vec![], None),
@@ -62,15 +62,15 @@ pub fn everything() -> Table {
             declaration(
                 "Main.t",
                 0,
-                Kind::Record(Representation::Floats, vec![field("mutable", 1)]),
+                DeclarationKind::Record(Representation::Floats, vec![field("mutable", 1)]),
             ),
-            declaration("Main.u", 0, Kind::Abstract("no .cmt".into())),
-            declaration("Main.a", 0, Kind::Alias(TypeId(3))),
-            declaration("exn", 0, Kind::Open),
+            declaration("Main.u", 0, DeclarationKind::Abstract("no .cmt".into())),
+            declaration("Main.a", 0, DeclarationKind::Alias(TypeId(3))),
+            declaration("exn", 0, DeclarationKind::Open),
             declaration(
                 "[ `A of int ]",
                 0,
-                Kind::Cases {
+                DeclarationKind::Cases {
                     cases: vec![Case { name: "A".into(), hash: -65, of: Some(TypeId(1)) }],
                     is_closed: true,
                 },
@@ -80,7 +80,7 @@ pub fn everything() -> Table {
                 ..declaration(
                     "Main.g",
                     1,
-                    Kind::Variant(
+                    DeclarationKind::Variant(
                         Representation::Unboxed,
                         vec![constructor("G", vec![field("", 0)], Some(vec![TypeId(1)]))],
                     ),

@@ -2,7 +2,9 @@
 
 mod everything;
 
-use bactrian_types::{Error, ExtensionId, LayoutId, ModuleItem, Table, Type, TypeId, UnitId};
+use bactrian_types::{
+    ExtensionId, LayoutId, ModuleItem, Table, Type, TypeId, TypeTableError, UnitId,
+};
 use everything::everything;
 
 #[test]
@@ -23,7 +25,7 @@ fn damaged_tables_are_rejected() {
         changed[at] ^= 0x10;
         assert!(Table::read(&changed).is_err(), "changed at {at}");
     }
-    assert_eq!(Table::read(b"something else"), Err(Error::NotATable));
+    assert_eq!(Table::read(b"something else"), Err(TypeTableError::NotATable));
 }
 
 #[test]
@@ -32,7 +34,7 @@ fn invalid_numbers_are_rejected() {
         let mut table = everything();
         change(&mut table);
         match Table::read(&table.to_bytes()) {
-            Err(Error::Wrong(_, what)) => what,
+            Err(TypeTableError::Wrong(_, what)) => what,
             other => panic!("{other:?}"),
         }
     };

@@ -1,7 +1,7 @@
 //! Which blocks the program may mutate, according to their types. Two equal mutable blocks may differ later,
 //! so they must not be shared.
 
-use bactrian_types::{Builtin, Field, Kind, Table};
+use bactrian_types::{Builtin, DeclarationKind, Field, Table};
 
 use crate::heap::{Class, Heap};
 
@@ -20,18 +20,21 @@ pub(super) fn mutable_shapes(heap: &Heap) -> Option<Vec<bool>> {
     Some(of.into_iter().map(|is_mutable| is_mutable == Some(true)).collect())
 }
 
-fn is_mutable(kind: &Kind, shape: Option<&Class>, table: &Table) -> bool {
+fn is_mutable(kind: &DeclarationKind, shape: Option<&Class>, table: &Table) -> bool {
     let any = |fields: &[Field]| fields.iter().any(|field| field.is_mutable);
     match kind {
-        Kind::Record(_, fields) => any(fields),
-        Kind::Variant(_, constructors) => {
+        DeclarationKind::Record(_, fields) => any(fields),
+        DeclarationKind::Variant(_, constructors) => {
             let tag = shape.and_then(|shape| shape.tag).map(u32::from);
             let of_tag = constructors.iter().filter(|of| Some(of.tag) == tag);
             of_tag.into_iter().any(|constructor| any(&constructor.arguments))
         }
         // The shape does not say which constructor a block has.
-        Kind::Open => table.extensions.iter().any(|extension| any(&extension.arguments)),
-        Kind::Builtin(Builtin::Array | Builtin::Floatarray | Builtin::Bytes) => true,
-        Kind::Builtin(_) | Kind::Abstract(_) | Kind::Alias(_) | Kind::Cases { .. } => false,
+        DeclarationKind::Open => table.extensions.iter().any(|extension| any(&extension.arguments)),
+        DeclarationKind::Builtin(Builtin::Array | Builtin::Floatarray | Builtin::Bytes) => true,
+        DeclarationKind::Builtin(_)
+        | DeclarationKind::Abstract(_)
+        | DeclarationKind::Alias(_)
+        | DeclarationKind::Cases { .. } => false,
     }
 }

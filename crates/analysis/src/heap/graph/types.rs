@@ -234,7 +234,11 @@ impl Heap {
         let found = self.table().zip(declaration);
         let found = found.and_then(|(table, id)| table.declarations.get(id.index()));
         found.is_some_and(|found| {
-            matches!(found.kind, bactrian_types::Kind::Open | bactrian_types::Kind::Cases { .. })
+            matches!(
+                found.kind,
+                bactrian_types::DeclarationKind::Open
+                    | bactrian_types::DeclarationKind::Cases { .. }
+            )
         })
     }
 
