@@ -198,7 +198,7 @@ fn sound(
     program: &Path,
     linked: &Linked,
     note: &mut dyn FnMut(&str),
-) -> Result<Option<(PathBuf, Table)>, types::Error> {
+) -> Result<Option<(PathBuf, Table)>, types::TypesError> {
     const ATTEMPTS: usize = 2;
     let Some(version) = linked.version else { return Ok(None) };
     let (files, modules) = ((program, &linked.plugins[..]), linked.modules());

@@ -15,7 +15,7 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Why no file can be run under a name.
 #[derive(Debug)]
-pub enum Error {
+pub enum ProgramError {
     /// There is no file with this name, there or in any directory of PATH.
     NotFound(OsString),
     /// The file exists, but is not executable.
@@ -24,59 +24,59 @@ pub enum Error {
     Io(PathBuf, io::Error),
 }
 
-impl Error {
+impl ProgramError {
     /// The file that was found, if any.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Error::NotFound(_) => None,
-            Error::NotExecutable(path) | Error::Io(path, _) => Some(path),
+            ProgramError::NotFound(_) => None,
+            ProgramError::NotExecutable(path) | ProgramError::Io(path, _) => Some(path),
         }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for ProgramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotFound(name) if name.as_bytes().contains(&b'/') => {
+            ProgramError::NotFound(name) if name.as_bytes().contains(&b'/') => {
                 write!(f, "{}: no such file", name.display())
             }
-            Error::NotFound(name) => {
+            ProgramError::NotFound(name) => {
                 write!(f, "{}: no program of this name in any folder of PATH", name.display())?;
                 match Path::new(name).is_file() {
                     true => write!(f, ". The file here is ./{}", name.display()),
                     false => Ok(()),
                 }
             }
-            Error::NotExecutable(path) => {
+            ProgramError::NotExecutable(path) => {
                 write!(f, "{}: it is not executable (chmod +x changes that)", path.display())
             }
-            Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            ProgramError::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for ProgramError {}
 
 /// Finds the file that runs if `name` is started: `name` itself if it contains a slash, otherwise the first
 /// executable file of that name in PATH.
 ///
 /// # Errors
 /// If there is none. A file that is not executable is distinguished from no file at all.
-pub fn find_program(name: &OsStr) -> Result<PathBuf, Error> {
+pub fn find_program(name: &OsStr) -> Result<PathBuf, ProgramError> {
     find_in(name, env::var_os("PATH").as_deref())
 }
 
-fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Error> {
+fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, ProgramError> {
     if name.is_empty() {
-        return Err(Error::NotFound(name.to_owned()));
+        return Err(ProgramError::NotFound(name.to_owned()));
     }
     if name.as_bytes().contains(&b'/') {
         let file = PathBuf::from(name);
         return match may_run(&file) {
             Ok(true) => Ok(file),
-            Ok(false) => Err(Error::NotExecutable(file)),
-            Err(Errno::NOENT | Errno::NOTDIR) => Err(Error::NotFound(name.to_owned())),
-            Err(errno) => Err(Error::Io(file, errno.into())),
+            Ok(false) => Err(ProgramError::NotExecutable(file)),
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(ProgramError::NotFound(name.to_owned())),
+            Err(errno) => Err(ProgramError::Io(file, errno.into())),
         };
     }
     let mut refused = None;
@@ -93,8 +93,8 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Error> {
         }
     }
     Err(match refused {
-        Some(file) => Error::NotExecutable(file),
-        None => Error::NotFound(name.to_owned()),
+        Some(file) => ProgramError::NotExecutable(file),
+        None => ProgramError::NotFound(name.to_owned()),
     })
 }
 
@@ -142,20 +142,20 @@ mod tests {
         // The first executable one, not the first.
         assert_eq!(find("both").expect("found"), second.join("both"));
         assert!(
-            matches!(find("plain"), Err(Error::NotExecutable(path)) if path == first.join("plain"))
+            matches!(find("plain"), Err(ProgramError::NotExecutable(path)) if path == first.join("plain"))
         );
-        assert!(matches!(find("folder"), Err(Error::NotFound(_))));
+        assert!(matches!(find("folder"), Err(ProgramError::NotFound(_))));
         let folder = first.join("folder");
         assert!(
-            matches!(find(folder.to_str().expect("UTF-8")), Err(Error::Io(path, _)) if path == folder)
+            matches!(find(folder.to_str().expect("UTF-8")), Err(ProgramError::Io(path, _)) if path == folder)
         );
-        assert!(matches!(find("none"), Err(Error::NotFound(_))));
-        assert!(matches!(find(""), Err(Error::NotFound(_))));
+        assert!(matches!(find("none"), Err(ProgramError::NotFound(_))));
+        assert!(matches!(find(""), Err(ProgramError::NotFound(_))));
         // With a slash, PATH is not searched.
         let both = second.join("both");
         assert_eq!(find(both.to_str().expect("UTF-8")).expect("found"), both);
-        assert!(matches!(find("./both"), Err(Error::NotFound(_))));
-        assert!(matches!(find(&format!("{}/x", both.display())), Err(Error::NotFound(_))));
+        assert!(matches!(find("./both"), Err(ProgramError::NotFound(_))));
+        assert!(matches!(find(&format!("{}/x", both.display())), Err(ProgramError::NotFound(_))));
     }
 
     #[test]

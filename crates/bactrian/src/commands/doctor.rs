@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 
 use bactrian_capture::doctor::{
-    Debug, ExecutableKind, Facts, Image, OcamlFacts, Process, Purpose, Refusal, Report, Verdict,
-    VersionSource, examine, examine_process,
+    Debug, ExecutableKind, Facts, MachineCode, OcamlFacts, Process, Purpose, Refusal, Report,
+    Verdict, VersionSource, examine, examine_process,
 };
 use bactrian_capture::find_program;
-use bactrian_capture::program::Error;
+use bactrian_capture::program::ProgramError;
 
 use crate::failure::{Failure, Status};
 use crate::output::{BAD, Console, FAINT, GOOD, print_envelope, visible};
@@ -64,7 +64,7 @@ fn look(args: &Args) -> Result<Report, Failure> {
     match find_program(&subject) {
         Ok(path) => examine(&path).map_err(unreadable),
         // A file that is not a program is reported as such, rather than as lacking a permission.
-        Err(error @ Error::NotExecutable(_)) => match error.path().map(examine) {
+        Err(error @ ProgramError::NotExecutable(_)) => match error.path().map(examine) {
             Some(Err(refusal)) => Err(unreadable(refusal)),
             Some(Ok(report)) if !is_program(&report.program) => Ok(report),
             _ => Err(Failure::Input(error.into())),
@@ -189,7 +189,7 @@ fn show_debug_info(debug: &Debug) -> String {
     )
 }
 
-fn show_image(image: &Image) -> String {
+fn show_image(image: &MachineCode) -> String {
     let purpose = match image.purpose {
         Purpose::Program if image.is_static => "linked statically",
         Purpose::Program => "linked dynamically",
@@ -206,7 +206,7 @@ fn show_image(image: &Image) -> String {
     parts.join(", ")
 }
 
-fn show_exports(image: &Image) -> String {
+fn show_exports(image: &MachineCode) -> String {
     match image.missing_symbols.as_slice() {
         [] => "everything that the agent needs from the runtime".to_owned(),
         missing => format!("not {}", missing.join(", ")),

@@ -107,11 +107,11 @@ fn tell(path: &Path, table: &Table, console: &mut Console) -> Result<(), Failure
 }
 
 /// Classifies an error.
-pub fn failure(error: types::Error) -> Failure {
+pub fn failure(error: types::TypesError) -> Failure {
     match error {
-        types::Error::NoCompiler(..)
-        | types::Error::NotCompiled(_)
-        | types::Error::BadCompiler(..) => Failure::NotSupported(error.to_string()),
+        types::TypesError::NoCompiler(..)
+        | types::TypesError::NotCompiled(_)
+        | types::TypesError::BadCompiler(..) => Failure::NotSupported(error.to_string()),
         error => anyhow::anyhow!("{error}").into(),
     }
 }

@@ -2,7 +2,7 @@
 //! the dynamic linker what is loaded, and reads the tables made for the dynamic linker. Such a program has
 //! none, so we make them from the symbols in its file, and write them beside the agent.
 
-use crate::heap::target::{Kind, Object, Target};
+use crate::heap::target::{Object, SymbolKind, Target};
 
 /// The function that reports what is loaded.
 pub const OBJECTS: &str = "dl_iterate_phdr";
@@ -57,13 +57,15 @@ impl<'a> LinkerTables<'a> {
             .filter_map(|symbol| {
                 let name = names.name(symbol);
                 let (kind, bias) = match symbol.kind {
-                    Kind::Function => (2, object.bias),
-                    Kind::ThreadLocal => (6, 0),
-                    Kind::Data if ["caml_", "Caml_"].iter().any(|of| name.starts_with(of)) => {
+                    SymbolKind::Function => (2, object.bias),
+                    SymbolKind::ThreadLocal => (6, 0),
+                    SymbolKind::Data
+                        if ["caml_", "Caml_"].iter().any(|of| name.starts_with(of)) =>
+                    {
                         (1, object.bias)
                     }
                     // Data of OCaml modules and of libc.
-                    Kind::Data => return None,
+                    SymbolKind::Data => return None,
                 };
                 let value = symbol.address.wrapping_sub(bias);
                 Some((gnu_hash(name), name, Named { value, size: symbol.size, kind }))

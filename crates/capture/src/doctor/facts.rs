@@ -55,7 +55,7 @@ pub struct Facts {
     pub ocaml: Option<OcamlFacts>,
     /// The machine code that finally runs: its own, or that of the last interpreter. None for bytecode that
     /// does not name an interpreter.
-    pub image: Option<Image>,
+    pub image: Option<MachineCode>,
     /// Privileges that the file gives, which make the dynamic linker ignore the agent.
     pub privileges: Vec<Privilege>,
 }
@@ -111,7 +111,7 @@ pub struct Debug {
 
 /// Machine code.
 #[derive(Clone, Debug, Serialize)]
-pub struct Image {
+pub struct MachineCode {
     /// The processor that it is for.
     #[serde(serialize_with = "displayed_plain")]
     pub machine: Machine,
@@ -233,7 +233,7 @@ impl Facts {
                     if !STATE.iter().any(|name| elf.exports(name)) {
                         missing.push(STATE[0]);
                     }
-                    facts.image = Some(Image {
+                    facts.image = Some(MachineCode {
                         machine: elf.machine,
                         bits: elf.bits,
                         purpose: elf.purpose,
@@ -274,7 +274,7 @@ impl Facts {
 fn behind_env(
     interpreter: &OsStr,
     argument: Option<&[u8]>,
-) -> Result<PathBuf, crate::program::Error> {
+) -> Result<PathBuf, crate::program::ProgramError> {
     let path = Path::new(interpreter);
     let mut words = argument.unwrap_or_default().split(|byte| byte.is_ascii_whitespace());
     let name =

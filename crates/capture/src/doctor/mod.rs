@@ -15,7 +15,7 @@ use facts::Depth;
 use serde::Serialize;
 
 pub use bactrian_ocaml::executable::{ExecutableKind, Machine, Purpose};
-pub use facts::{Debug, Facts, Image, OcamlFacts, VersionSource};
+pub use facts::{Debug, Facts, MachineCode, OcamlFacts, VersionSource};
 pub use privilege::Privilege;
 pub use process::{Process, Tracing};
 pub use verdict::{Cause, Refusal, Verdict};

@@ -7,7 +7,7 @@ use bactrian_ocaml::executable::{ExecutableKind, Machine, Purpose, Said};
 use bactrian_ocaml::{Runtime, RuntimeCode, Version, versions};
 use serde::Serialize;
 
-use super::facts::{Facts, Image, OcamlFacts};
+use super::facts::{Facts, MachineCode, OcamlFacts};
 use super::process::{Process, Tracing};
 use crate::agent::AGENT;
 use crate::heap::target::{NAMES, Unknown};
@@ -228,7 +228,7 @@ fn how_sure(version: Version) -> String {
     }
 }
 
-fn is_program(image: &Image) -> Result<(), Refusal> {
+fn is_program(image: &MachineCode) -> Result<(), Refusal> {
     let (reason, way_out) = match image.purpose {
         Purpose::Program => return Ok(()),
         Purpose::Library => ("it is a shared library", "Name the program that loads it"),
@@ -254,7 +254,7 @@ fn has_ocaml(facts: &Facts) -> Result<&OcamlFacts, Refusal> {
 }
 
 /// Whether it is for the machine that the agent and tracing support.
-fn is_our_machine(image: &Image) -> Result<(), Refusal> {
+fn is_our_machine(image: &MachineCode) -> Result<(), Refusal> {
     if image.machine == Machine::X86_64 && image.bits == 64 {
         return Ok(());
     }
@@ -267,7 +267,7 @@ fn is_our_machine(image: &Image) -> Result<(), Refusal> {
 }
 
 /// Whether its libc is one that the agent supports.
-fn is_for_glibc(image: &Image) -> Result<(), Refusal> {
+fn is_for_glibc(image: &MachineCode) -> Result<(), Refusal> {
     match image.loader.as_ref().is_some_and(|loader| loader.contains("musl")) {
         true => {
             let reason = "it is built for musl, and the agent needs glibc";
@@ -278,7 +278,7 @@ fn is_for_glibc(image: &Image) -> Result<(), Refusal> {
 }
 
 /// Whether the dynamic linker loads the agent into it.
-fn is_open(image: &Image, facts: &Facts) -> Result<(), Refusal> {
+fn is_open(image: &MachineCode, facts: &Facts) -> Result<(), Refusal> {
     is_our_machine(image)?;
     is_for_glibc(image)?;
     let (reason, way_out) = if image.is_static {
@@ -343,7 +343,7 @@ fn known_version(ocaml: &OcamlFacts) -> Result<Version, Refusal> {
 }
 
 /// Whether the runtime exports what the agent needs.
-fn has_symbols(image: &Image) -> Result<(), Refusal> {
+fn has_symbols(image: &MachineCode) -> Result<(), Refusal> {
     if !image.missing_symbols.is_empty() {
         let names = match image.missing_symbols.as_slice() {
             [first, others @ ..] if others.len() > 2 => {
@@ -440,8 +440,9 @@ fn cannot_be_started_late(facts: &Facts, version: Version) -> Option<(String, &'
     let is_bytecode =
         facts.ocaml.as_ref().is_some_and(|ocaml| ocaml.kind != ExecutableKind::Native);
     let code = if is_bytecode { RuntimeCode::Bytecode } else { RuntimeCode::Native };
-    let knows_libc =
-        |image: &Image| is_for_glibc(image).is_ok() && !(image.is_static && image.is_stripped);
+    let knows_libc = |image: &MachineCode| {
+        is_for_glibc(image).is_ok() && !(image.is_static && image.is_stripped)
+    };
     let knows_libc = facts.image.as_ref().is_none_or(knows_libc);
     cannot_start_late(version, code, knows_libc)
 }

@@ -11,7 +11,7 @@ use bactrian_snapshot::{
 
 use super::block::{Closures, Contents, Header, INFIX};
 use super::equal::{Equals, HASHED_WORDS, NO_OTHER};
-use super::image::{Image, Page, Spot};
+use super::image::{MemoryImage, Page, Spot};
 
 /// What blocks refer to other than blocks, by address.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct References {
 
 /// Encodes marked blocks into groups.
 pub struct Encoder<'i> {
-    pub image: &'i Image<'i>,
+    pub image: &'i MemoryImage<'i>,
     pub closures: Closures,
     pub columns: Columns,
     pub references: &'i References,
@@ -233,7 +233,7 @@ struct Scratch {
 }
 
 /// The marked closure that a value points into, and the number of words from its start.
-pub fn closure_around(image: &Image<'_>, value: u64) -> Option<(u32, u32)> {
+pub fn closure_around(image: &MemoryImage<'_>, value: u64) -> Option<(u32, u32)> {
     if value & 7 != 0 {
         return None;
     }

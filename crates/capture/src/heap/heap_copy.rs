@@ -1,12 +1,12 @@
 //! The program's memory, with the heap read from our copy of it: nothing of the heap is read twice, and the
 //! frozen program need not keep what has been read.
 
-use super::image::Image;
+use super::image::MemoryImage;
 use crate::memory::{Memory, Region};
 
 /// Memory of which the part that may contain blocks is in an image.
 pub struct HeapCopy<'a> {
-    pub image: &'a Image<'a>,
+    pub image: &'a MemoryImage<'a>,
     /// Everything else.
     pub rest: &'a dyn Memory,
 }

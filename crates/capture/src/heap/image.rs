@@ -23,7 +23,7 @@ const ADDRESS_BITS: u32 = 47;
 const WINDOW_BITS: u32 = 12;
 
 /// A copy of memory that grows as it is accessed.
-pub struct Image<'a> {
+pub struct MemoryImage<'a> {
     memory: &'a dyn Memory,
     spaces: Vec<Space>,
     windows: Box<[OnceLock<Box<Window>>]>,
@@ -61,12 +61,12 @@ fn empty<T>(count: usize) -> Box<[OnceLock<T>]> {
     (0..count).map(|_| OnceLock::new()).collect()
 }
 
-impl<'a> Image<'a> {
+impl<'a> MemoryImage<'a> {
     /// An empty copy. Blocks may be in `spaces`, which must not overlap.
-    pub fn new(memory: &'a dyn Memory, mut spaces: Vec<Space>) -> Image<'a> {
+    pub fn new(memory: &'a dyn Memory, mut spaces: Vec<Space>) -> MemoryImage<'a> {
         spaces.sort_by_key(|space| space.range.start);
         let windows = empty(1 << (ADDRESS_BITS - PAGE_BITS - WINDOW_BITS));
-        Image { memory, spaces, windows, unreadable: AtomicU64::new(0) }
+        MemoryImage { memory, spaces, windows, unreadable: AtomicU64::new(0) }
     }
 
     /// The position of an address, if it is in a space. The address must be aligned to words.

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use super::block::{Closures, Contents, Header, INFIX};
-use super::image::{Image, Spot};
+use super::image::{MemoryImage, Spot};
 use super::roots::SpaceKind;
 
 /// What marking has found.
@@ -75,7 +75,7 @@ impl Met {
 /// What it takes to mark a program's blocks.
 #[derive(Clone, Copy)]
 pub struct Marker<'i> {
-    pub image: &'i Image<'i>,
+    pub image: &'i MemoryImage<'i>,
     pub closures: Closures,
     /// Whether it is OCaml 5, in which some blocks are continuations and some are not managed.
     pub is_ocaml_5: bool,

@@ -21,7 +21,7 @@ const CALLS: usize = 8;
 
 /// The origin of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CodeOrigin {
     /// OCaml's compiler, from a function of the source.
     OCaml,
     /// OCaml's linker: functions that apply closures to fewer or more arguments than they take.
@@ -36,7 +36,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its origin.
-    pub kind: Kind,
+    pub kind: CodeOrigin,
     /// Its name, such as `Stdlib__List.map`; its address if it has none.
     pub name: String,
     /// The source file, if known.
@@ -83,7 +83,7 @@ impl<'a> Names<'a> {
         for object in &self.target.objects {
             let Some(file) = &object.file else { continue };
             let mut open: Vec<_> = (0..functions.len())
-                .filter(|&at| functions[at].kind == Kind::OCaml && functions[at].line == 0)
+                .filter(|&at| functions[at].kind == CodeOrigin::OCaml && functions[at].line == 0)
                 .filter(|&at| object.range.contains(&addresses[at]))
                 .filter_map(|at| Some((object.symbols.function_at(addresses[at])?, at)))
                 .map(|(found, at)| {
@@ -120,18 +120,18 @@ impl<'a> Names<'a> {
 fn of_symbol(name: Option<&str>, address: u64) -> Function {
     let Some(name) = name else {
         return Function {
-            kind: Kind::Unknown,
+            kind: CodeOrigin::Unknown,
             name: format!("{address:#x}"),
             file: None,
             line: 0,
         };
     };
     let kind = if symbol::is_ocaml(name) {
-        Kind::OCaml
+        CodeOrigin::OCaml
     } else if symbol::is_stub(name) {
-        Kind::Stub
+        CodeOrigin::Stub
     } else {
-        Kind::C
+        CodeOrigin::C
     };
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -144,7 +144,7 @@ fn native(target: &Target, stacks: &Stacks<'_>, address: u64) -> Function {
     let symbol =
         symbols.and_then(|symbols| symbols.function_at(address).map(|found| (symbols, found)));
     let mut function = of_symbol(symbol.map(|(symbols, found)| symbols.name(found)), address);
-    let Some((_, found)) = symbol.filter(|_| function.kind == Kind::OCaml) else {
+    let Some((_, found)) = symbol.filter(|_| function.kind == CodeOrigin::OCaml) else {
         return function;
     };
     let end = found.address.saturating_add(found.size.max(1));
@@ -177,7 +177,7 @@ fn file_of_unit(target: &Target, stacks: &Stacks<'_>, address: u64) -> Option<St
 fn bytecode(program: Option<&Program<'_>>, address: u64, start: u64) -> Function {
     let number = (address - start) / INSTRUCTION;
     let unknown = Function {
-        kind: Kind::Unknown,
+        kind: CodeOrigin::Unknown,
         name: format!("instruction {number}"),
         file: None,
         line: 0,
@@ -193,7 +193,7 @@ fn bytecode(program: Option<&Program<'_>>, address: u64, start: u64) -> Function
         .filter_map(|event| event.location.as_ref())
         .min_by_key(|place| place.line);
     Function {
-        kind: Kind::OCaml,
+        kind: CodeOrigin::OCaml,
         name: function.name.clone().into_owned(),
         file: place.map(|place| place.file.clone().into_owned()),
         line: place.map_or(0, |place| place.line),

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::block::Header;
-use super::image::Image;
+use super::image::MemoryImage;
 use super::mark::{Marker, Met};
 use super::roots::{Fibers, Order, Roots, Scanned, Stacks};
 use super::target::Target;
@@ -136,7 +136,7 @@ impl Reach<'_> {
 }
 
 /// Calls `each` with the keys of an ephemeron, or the elements of a weak array.
-pub fn each_key(image: &Image<'_>, block: u64, mut each: impl FnMut(u64)) {
+pub fn each_key(image: &MemoryImage<'_>, block: u64, mut each: impl FnMut(u64)) {
     let Some(header) = block.checked_sub(8).and_then(|at| image.spot(at)) else { return };
     let words = Header::of(header.word()).words;
     image.fields(header, ephemeron::FIRST_KEY.min(words)..words, |piece| {
@@ -145,7 +145,7 @@ pub fn each_key(image: &Image<'_>, block: u64, mut each: impl FnMut(u64)) {
 }
 
 /// Whether a value is not a block of the heap, or a block that was reached.
-fn is_alive(image: &Image<'_>, value: u64) -> bool {
+fn is_alive(image: &MemoryImage<'_>, value: u64) -> bool {
     if value & 7 != 0 || image.spot(value.wrapping_sub(8)).is_none() {
         return true;
     }
@@ -153,7 +153,7 @@ fn is_alive(image: &Image<'_>, value: u64) -> bool {
 }
 
 /// Whether the block that a value points to, or into, was reached.
-fn is_marked(image: &Image<'_>, value: u64) -> bool {
+fn is_marked(image: &MemoryImage<'_>, value: u64) -> bool {
     let at = |value: u64| image.spot(value.wrapping_sub(8));
     let Some(spot) = at(value) else { return false };
     if spot.is_marked() {

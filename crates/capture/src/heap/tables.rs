@@ -13,14 +13,14 @@ use bactrian_snapshot::{
 };
 
 use super::encode::closure_around;
-use super::image::Image;
+use super::image::MemoryImage;
 use super::reach::{Reached, each_key, ephemeron};
-use super::roots::{self, FiberPlace, Order, Place, Roots, Scanned};
+use super::roots::{self, FiberPlace, Order, RootHolder, Roots, Scanned};
 use super::target::Target;
 
 /// Makes the tables of a snapshot. Blocks must have been numbered.
 pub struct TableMaker<'a> {
-    pub image: &'a Image<'a>,
+    pub image: &'a MemoryImage<'a>,
     pub target: &'a Target,
     pub tables: Tables,
     /// Frames by thread and depth (the number of frames further in).
@@ -28,7 +28,7 @@ pub struct TableMaker<'a> {
 }
 
 impl<'a> TableMaker<'a> {
-    pub fn new(image: &'a Image<'a>, target: &'a Target) -> TableMaker<'a> {
+    pub fn new(image: &'a MemoryImage<'a>, target: &'a Target) -> TableMaker<'a> {
         TableMaker { image, target, tables: Tables::default(), frames: HashMap::new() }
     }
 
@@ -117,8 +117,8 @@ impl<'a> TableMaker<'a> {
     fn threads(&mut self, found: &Roots) {
         let mut stacks: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
         for root in &found.roots {
-            if let Place::Stack { thread, frame, depth }
-            | Place::Interpreter { thread, frame, depth } = root.place
+            if let RootHolder::Stack { thread, frame, depth }
+            | RootHolder::Interpreter { thread, frame, depth } = root.place
             {
                 stacks.entry(thread).or_default().insert(depth, frame);
             }
@@ -195,42 +195,47 @@ impl<'a> TableMaker<'a> {
             what: maker.tables.names.add(what),
         };
         match root.place {
-            Place::Global { module, field } => RootKind::Global { module: ModuleId(module), field },
-            Place::DynamicGlobal { module, field } => {
+            RootHolder::Global { module, field } => {
+                RootKind::Global { module: ModuleId(module), field }
+            }
+            RootHolder::DynamicGlobal { module, field } => {
                 RootKind::DynamicGlobal { module: ModuleId(module), field }
             }
-            Place::Stack { thread, depth, .. } | Place::Interpreter { thread, depth, .. } => {
+            RootHolder::Stack { thread, depth, .. }
+            | RootHolder::Interpreter { thread, depth, .. } => {
                 let frame = self.frames.get(&(thread, depth)).copied();
                 RootKind::Stack { thread: ThreadId(thread), frame, slot: root.slot }
             }
-            Place::Handler { thread } => {
+            RootHolder::Handler { thread } => {
                 RootKind::Stack { thread: ThreadId(thread), frame: None, slot: root.slot }
             }
-            Place::Local { thread } => RootKind::Local { thread: ThreadId(thread) },
-            Place::C { .. } => {
+            RootHolder::Local { thread } => RootKind::Local { thread: ThreadId(thread) },
+            RootHolder::C { .. } => {
                 let symbol = self.target.data_at(root.slot);
                 let symbol = symbol.filter(|(_, offset)| *offset == 0).map(|(name, _)| name);
                 let name = self.tables.names.add(symbol.unwrap_or(""));
                 RootKind::CGlobal { address: root.slot, name }
             }
-            Place::DomainLocal { thread } => thread_field(self, thread, "domain-local storage"),
-            Place::ThreadDescriptor { thread } => thread_field(self, thread, "descriptor"),
-            Place::LastException { thread } => thread_field(self, thread, "last exception"),
-            Place::FinaliserFunction { order } => RootKind::Finaliser {
+            RootHolder::DomainLocal { thread } => {
+                thread_field(self, thread, "domain-local storage")
+            }
+            RootHolder::ThreadDescriptor { thread } => thread_field(self, thread, "descriptor"),
+            RootHolder::LastException { thread } => thread_field(self, thread, "last exception"),
+            RootHolder::FinaliserFunction { order } => RootKind::Finaliser {
                 kind: match order {
                     Order::First => FinaliserKind::First,
                     Order::Last => FinaliserKind::Last,
                 },
                 part: FinaliserPart::Function,
             },
-            Place::FinaliserDue => {
+            RootHolder::FinaliserDue => {
                 RootKind::Finaliser { kind: FinaliserKind::Pending, part: FinaliserPart::Value }
             }
-            Place::Memprof => RootKind::Sampler { what: self.tables.names.add("sample") },
-            Place::GlobalData => {
+            RootHolder::Memprof => RootKind::Sampler { what: self.tables.names.add("sample") },
+            RootHolder::GlobalData => {
                 RootKind::Hook { what: self.tables.names.add(MODULES_OF_BYTECODE) }
             }
-            Place::Unknown => RootKind::Unknown { address: root.slot },
+            RootHolder::Unknown => RootKind::Unknown { address: root.slot },
         }
     }
 

@@ -8,7 +8,7 @@ use super::block::Closures;
 use super::encode::{Encoder, References};
 use super::equal::{HASHED_WORDS, Search};
 use super::heap_copy::HeapCopy;
-use super::image::Image;
+use super::image::MemoryImage;
 use super::mark::{Marker, Met};
 use super::roots::{Space, SpaceKind};
 use crate::memory::{Memory, Region};
@@ -75,7 +75,7 @@ fn spaces() -> Vec<Space> {
 
 /// Marks from these values and reads the resulting snapshot.
 fn walk(memory: &Fake, roots: &[u64], is_ocaml_5: bool) -> (Met, Snapshot, Vec<Option<u32>>) {
-    let image = Image::new(memory, spaces());
+    let image = MemoryImage::new(memory, spaces());
     let mut met = Met::default();
     let opaque_words = HASHED_WORDS;
     Marker {
@@ -198,7 +198,7 @@ fn unmanaged_blocks_are_counted_as_static() {
 }
 
 /// A marker for a heap of OCaml 4.
-fn marker<'i>(image: &'i Image<'i>, is_to_stop: &'i (dyn Fn() -> bool + Sync)) -> Marker<'i> {
+fn marker<'i>(image: &'i MemoryImage<'i>, is_to_stop: &'i (dyn Fn() -> bool + Sync)) -> Marker<'i> {
     Marker {
         image,
         closures: Closures::Told,
@@ -215,7 +215,7 @@ fn unreadable_bytes_of_the_heap_are_counted() {
     let far = memory.block(HEAP + 0x10_000, 0, &[integer(3)]);
     let near = memory.block(HEAP + 0x100, 0, &[far]);
     memory.unreadable = Some(HEAP + 0x10_000);
-    let image = Image::new(&memory, spaces());
+    let image = MemoryImage::new(&memory, spaces());
     let mut met = Met::default();
     marker(&image, &|| false).mark(vec![near], &mut met);
     assert_eq!(image.unreadable_bytes(), 4096);
@@ -228,7 +228,7 @@ fn marking_copies_the_last_page_of_a_long_string() {
     let words = 3 << 17;
     memory.words.insert(HEAP, words << 10 | 252);
     memory.words.insert(HEAP + 8 * words, 5 << 56);
-    let image = Image::new(&memory, spaces());
+    let image = MemoryImage::new(&memory, spaces());
     let mut met = Met::default();
     marker(&image, &|| false).mark(vec![HEAP + 8], &mut met);
     // The first page and the last, but none between them.
@@ -242,7 +242,7 @@ fn marking_stops_when_asked() {
     let mut memory = Fake::default();
     let first = memory.block(HEAP + 0x100, 0, &[integer(3)]);
     let second = memory.block(HEAP + 0x200, 0, &[first]);
-    let image = Image::new(&memory, spaces());
+    let image = MemoryImage::new(&memory, spaces());
     let mut met = Met::default();
     marker(&image, &|| true).mark(vec![second, first], &mut met);
     assert_eq!(met.major.blocks, 0);
@@ -254,7 +254,7 @@ fn copied_ranges_are_listed_and_read_from_the_image() {
     let block = memory.block(PAGE_END - 8, 0, &[integer(1), integer(2)]);
     memory.block(HEAP - 16, 0, &[integer(3)]);
     memory.unreadable = Some(HEAP + SIZE - 8);
-    let image = Image::new(&memory, spaces());
+    let image = MemoryImage::new(&memory, spaces());
     let held = HeapCopy { image: &image, rest: &memory };
 
     // Across the end of a page of the image, and across the beginning of the heap.

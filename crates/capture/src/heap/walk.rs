@@ -14,7 +14,7 @@ use super::block::Closures;
 use super::encode::{Encoder, opaque_words};
 use super::equal::{Equals, Search};
 use super::heap_copy::HeapCopy;
-use super::image::Image;
+use super::image::MemoryImage;
 use super::mark::{Count, Marker};
 use super::process_memory::Observed;
 use super::reach::reach;
@@ -158,7 +158,7 @@ pub fn walk<W: Write>(
     let roots = roots::find(target, &small, listing);
     times.roots = clock.lap();
 
-    let image = Image::new(memory, roots.spaces.clone());
+    let image = MemoryImage::new(memory, roots.spaces.clone());
     let held = HeapCopy { image: &image, rest: &small };
     // This reads the entire heap, and so copies it. As long as the frozen copy keeps its own, the program has
     // to copy every page that it writes to.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use bactrian_ocaml::Version;
 
-use super::Error;
+use super::TypesError;
 
 /// A native code compiler (`ocamlopt`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Compiler {
     ///
     /// # Errors
     /// If there is none.
-    pub fn find(version: Version, named: Option<&Path>) -> Result<Compiler, Error> {
+    pub fn find(version: Version, named: Option<&Path>) -> Result<Compiler, TypesError> {
         if let Some(command) = named {
             let compiler = Compiler::ask(command)?;
             return match Version::parse(&compiler.version) {
@@ -35,7 +35,7 @@ impl Compiler {
                         "it is of version {}, the .cmt files are of {version}",
                         compiler.version
                     );
-                    Err(Error::BadCompiler(command.to_owned(), why))
+                    Err(TypesError::BadCompiler(command.to_owned(), why))
                 }
             };
         }
@@ -49,13 +49,13 @@ impl Compiler {
                 others.push(compiler.version);
             }
         }
-        Err(Error::NoCompiler(version, others))
+        Err(TypesError::NoCompiler(version, others))
     }
 
     /// Asks a compiler for its version and library.
-    fn ask(command: &Path) -> Result<Compiler, Error> {
+    fn ask(command: &Path) -> Result<Compiler, TypesError> {
         let ask = |question: &str| {
-            let bad = |why: String| Error::BadCompiler(command.to_owned(), why);
+            let bad = |why: String| TypesError::BadCompiler(command.to_owned(), why);
             let asked = Command::new(command).arg(question).stdin(Stdio::null()).output();
             let answer = asked.map_err(|error| bad(error.to_string()))?;
             let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();

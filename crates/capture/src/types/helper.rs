@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use bactrian_private::PrivateFolder;
 
-use super::{Compiler, Error, Sources};
+use super::{Compiler, Sources, TypesError};
 use crate::cache::{self, Fingerprint};
 
 /// The names and texts of its source files.
@@ -17,7 +17,10 @@ static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/helper.rs"
 ///
 /// # Errors
 /// If it cannot be compiled or stored.
-pub(super) fn installed(compiler: &Compiler, note: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+pub(super) fn installed(
+    compiler: &Compiler,
+    note: &mut dyn FnMut(&str),
+) -> Result<PathBuf, TypesError> {
     let name = name(compiler);
     if let Some(path) = cache::find(None, |folder| ours(&folder, &name)) {
         return Ok(path);
@@ -26,10 +29,10 @@ pub(super) fn installed(compiler: &Compiler, note: &mut dyn FnMut(&str)) -> Resu
     // If the compiler fails, trying another directory does not help.
     let installed = cache::in_first(None, |folder| match compile(compiler, folder, &name) {
         Ok(path) => Ok(Ok(path)),
-        Err(Error::Io(_, error)) => Err(error),
+        Err(TypesError::Io(_, error)) => Err(error),
         Err(error) => Ok(Err(error)),
     });
-    installed.unwrap_or_else(|error| Err(Error::Io(PathBuf::from(&name), error)))
+    installed.unwrap_or_else(|error| Err(TypesError::Io(PathBuf::from(&name), error)))
 }
 
 /// The name of the helper compiled from these sources by this compiler in its current state.
@@ -52,9 +55,9 @@ fn ours(folder: &PrivateFolder, name: &str) -> Option<PathBuf> {
     folder.find(name).ok().map(|_| folder.path().join(name))
 }
 
-fn compile(compiler: &Compiler, folder: &PrivateFolder, name: &str) -> Result<PathBuf, Error> {
+fn compile(compiler: &Compiler, folder: &PrivateFolder, name: &str) -> Result<PathBuf, TypesError> {
     let path = folder.path().join(name);
-    let failed = |error| Error::Io(path.clone(), error);
+    let failed = |error| TypesError::Io(path.clone(), error);
     let work = tempfile::Builder::new().prefix(".cmt").tempdir_in(folder.path()).map_err(failed)?;
     for (name, text) in SOURCES {
         fs::write(work.path().join(name), text).map_err(failed)?;
@@ -64,7 +67,7 @@ fn compile(compiler: &Compiler, folder: &PrivateFolder, name: &str) -> Result<Pa
     command.arg(work.path().join("build.sh")).arg(&compiler.command).arg(&made);
     let output = command.stdin(Stdio::null()).output().map_err(failed)?;
     if !output.status.success() {
-        return Err(Error::NotCompiled(said(&output)));
+        return Err(TypesError::NotCompiled(said(&output)));
     }
     // Whole or not at all, even if two processes compile it at the same time.
     fs::rename(&made, &path).map_err(failed)?;
@@ -80,17 +83,17 @@ pub(super) fn run(
     (sources, linked): (&Sources, &[PathBuf]),
     compiler: &Compiler,
     output: &Path,
-) -> Result<String, Error> {
+) -> Result<String, TypesError> {
     let mut command = Command::new(helper);
     command.arg("-o").arg(output).arg("-I").arg(&compiler.library);
     for linked in linked {
         command.arg("-p").arg(linked);
     }
     command.args(sources.files()).stdin(Stdio::null());
-    let ended = command.output().map_err(|error| Error::Io(helper.to_owned(), error))?;
+    let ended = command.output().map_err(|error| TypesError::Io(helper.to_owned(), error))?;
     match ended.status.success() {
         true => Ok(said(&ended)),
-        false => Err(Error::HelperFailed(format!("{} ({})", said(&ended), ended.status))),
+        false => Err(TypesError::HelperFailed(format!("{} ({})", said(&ended), ended.status))),
     }
 }
 

@@ -23,7 +23,7 @@ pub use tables::table_for;
 
 /// Why no table of types could be made.
 #[derive(Debug)]
-pub enum Error {
+pub enum TypesError {
     /// There are no `.cmt` files in these places.
     NoFiles(Vec<PathBuf>),
     /// The files were written by compilers of different versions.
@@ -40,10 +40,10 @@ pub enum Error {
     Io(PathBuf, io::Error),
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TypesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NoFiles(places) => {
+            TypesError::NoFiles(places) => {
                 let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
                 write!(
                     f,
@@ -53,11 +53,11 @@ impl fmt::Display for Error {
                     places.join(", ")
                 )
             }
-            Error::Mixed(one, other) => write!(
+            TypesError::Mixed(one, other) => write!(
                 f,
                 "some .cmt files are of OCaml {one}, some of {other}: name folders of one build only"
             ),
-            Error::NoCompiler(version, others) => {
+            TypesError::NoCompiler(version, others) => {
                 write!(
                     f,
                     "the .cmt files are of OCaml {version}, and no ocamlopt of that version was found"
@@ -67,21 +67,21 @@ impl fmt::Display for Error {
                 }
                 f.write_str(": put it on the PATH, or name it with --compiler")
             }
-            Error::BadCompiler(path, why) => {
+            TypesError::BadCompiler(path, why) => {
                 write!(f, "{}: not an ocamlopt that can be used: {why}", path.display())
             }
-            Error::NotCompiled(said) => write!(
+            TypesError::NotCompiled(said) => write!(
                 f,
                 "the helper that reads .cmt files cannot be compiled (are compiler-libs installed? On Debian they \
                  are in ocaml-compiler-libs or ocaml-nox): {said}"
             ),
-            Error::HelperFailed(said) => write!(f, "reading .cmt files failed: {said}"),
-            Error::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            TypesError::HelperFailed(said) => write!(f, "reading .cmt files failed: {said}"),
+            TypesError::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for TypesError {}
 
 /// Makes a table of all sources and the standard library, and writes it to `output`. Returns the helper's
 /// output.
@@ -93,7 +93,7 @@ pub fn build(
     compiler: Option<&Path>,
     output: &Path,
     note: &mut dyn FnMut(&str),
-) -> Result<String, Error> {
+) -> Result<String, TypesError> {
     let version = sources.version()?;
     let compiler = Compiler::find(version, compiler)?;
     sources.add_folder(&compiler.library);

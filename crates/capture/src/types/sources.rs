@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bactrian_ocaml::Version;
 use bactrian_ocaml::bytecode::version_of_file;
 
-use super::Error;
+use super::TypesError;
 
 /// The maximal number of directories searched; a user who names the root of a disk means something else.
 const MOST_FOLDERS: usize = 200_000;
@@ -79,7 +79,7 @@ impl Sources {
     ///
     /// # Errors
     /// If there is no version, or more than one.
-    pub fn version(&self) -> Result<Version, Error> {
+    pub fn version(&self) -> Result<Version, TypesError> {
         let mut versions: BTreeMap<Version, usize> = BTreeMap::new();
         for version in self.files.iter().filter_map(|file| version_of(file)) {
             *versions.entry(version).or_default() += 1;
@@ -87,8 +87,8 @@ impl Sources {
         let mut versions = versions.into_keys();
         match (versions.next(), versions.next()) {
             (Some(version), None) => Ok(version),
-            (Some(one), Some(other)) => Err(Error::Mixed(one, other)),
-            (None, _) => Err(Error::NoFiles(self.places.clone())),
+            (Some(one), Some(other)) => Err(TypesError::Mixed(one, other)),
+            (None, _) => Err(TypesError::NoFiles(self.places.clone())),
         }
     }
 }

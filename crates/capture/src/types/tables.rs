@@ -8,7 +8,7 @@ use bactrian_ocaml::Version;
 use bactrian_private::PrivateFolder;
 
 use super::sources::build_of;
-use super::{Compiler, Error, LinkedModule, Sources, helper};
+use super::{Compiler, LinkedModule, Sources, TypesError, helper};
 use crate::cache::{self, Fingerprint};
 
 /// If a program is not where it was built, the fraction of its modules, not counting the standard library,
@@ -28,7 +28,7 @@ pub fn table_for(
     version: Version,
     modules: &[LinkedModule],
     note: &mut dyn FnMut(&str),
-) -> Result<Option<PathBuf>, Error> {
+) -> Result<Option<PathBuf>, TypesError> {
     let Ok(program) = fs::canonicalize(program) else { return Ok(None) };
     let build = build_of(&program);
     let compiler = match Compiler::find(version, None) {
@@ -62,7 +62,7 @@ pub fn table_for(
     let helper = helper::installed(&compiler, note)?;
     note(&format!("reading the types of {} modules (once)", sources.files().len()));
     let made = cache::in_first(FOLDER, |folder| Ok(path(folder)));
-    let path = made.map_err(|error| Error::Io(PathBuf::from(&name), error))?;
+    let path = made.map_err(|error| TypesError::Io(PathBuf::from(&name), error))?;
     helper::run(&helper, (&sources, &linked), &compiler, &path)?;
     Ok(Some(path))
 }

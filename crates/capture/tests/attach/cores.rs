@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bactrian_capture::heap::roots::{self, Place};
+use bactrian_capture::heap::roots::{self, RootHolder};
 use bactrian_capture::heap::target::{Files, Target};
 use bactrian_capture::memory::{Bytes, Core, Memory, ProcessMemory};
 
@@ -17,7 +17,7 @@ use crate::{core_file, programs};
 /// The slots of roots, and their values.
 fn found(memory: &dyn Memory, target: &Target) -> BTreeSet<(u64, u64)> {
     let found = roots::find(target, memory, None);
-    let is_named = |place: Place| place != Place::Unknown;
+    let is_named = |place: RootHolder| place != RootHolder::Unknown;
     found
         .roots
         .iter()

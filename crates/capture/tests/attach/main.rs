@@ -10,7 +10,7 @@ mod running;
 use std::time::{Duration, Instant};
 
 use bactrian_capture::attach::{Cause, FreezeMethod, Options, freeze};
-use bactrian_capture::heap::roots::{self, Place};
+use bactrian_capture::heap::roots::{self, RootHolder};
 use bactrian_fixtures::{Compiler, Variant, whole_table};
 use running::Running;
 
@@ -180,7 +180,7 @@ fn a_program_whose_last_active_thread_has_ended_can_be_frozen() {
         let stack = roots.roots.iter().filter(|root| {
             matches!(
                 root.place,
-                Place::Stack { thread: 0, .. } | Place::Interpreter { thread: 0, .. }
+                RootHolder::Stack { thread: 0, .. } | RootHolder::Interpreter { thread: 0, .. }
             )
         });
         assert!(stack.count() > 0, "{variant:?}: {:?}", roots.gaps);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bactrian_capture::heap::names::{Function, Kind, Names};
+use bactrian_capture::heap::names::{CodeOrigin, Function, Names};
 use bactrian_capture::heap::roots::Stacks;
 use bactrian_capture::memory::Memory;
 use bactrian_ocaml::bytecode::Program;
@@ -14,7 +14,7 @@ use crate::programs::Waiting;
 
 /// All functions of the module that are named, with their lines.
 fn named(functions: impl Iterator<Item = Function>) -> BTreeMap<String, u32> {
-    let of_module = functions.filter(|function| function.kind == Kind::OCaml);
+    let of_module = functions.filter(|function| function.kind == CodeOrigin::OCaml);
     let of_module = of_module.filter(|function| function.name.starts_with("Heap_names"));
     of_module.map(|function| (function.name, function.line)).collect()
 }
@@ -53,12 +53,12 @@ fn native_functions_have_the_names_of_the_source() {
             let of_c = names.function(two + 1);
             assert_eq!(
                 (of_c.kind, of_c.name.as_str(), of_c.line),
-                (Kind::C, "caml_alloc_string", 0)
+                (CodeOrigin::C, "caml_alloc_string", 0)
             );
             let stub = program.target.global("caml_curry2").expect("a function of two arguments");
-            assert_eq!(names.function(stub).kind, Kind::Stub);
+            assert_eq!(names.function(stub).kind, CodeOrigin::Stub);
             let nothing = names.function(16);
-            assert_eq!((nothing.kind, nothing.name.as_str()), (Kind::Unknown, "0x10"));
+            assert_eq!((nothing.kind, nothing.name.as_str()), (CodeOrigin::Unknown, "0x10"));
         }
     }
 }
@@ -80,6 +80,6 @@ fn bytecode_functions_have_the_names_of_the_source() {
             assert_eq!(found.get(name), Some(&line), "{name} in {found:?}");
         }
         let of_c = names.function(target.global("caml_alloc_string").expect("exported"));
-        assert_eq!((of_c.kind, of_c.name.as_str()), (Kind::C, "caml_alloc_string"));
+        assert_eq!((of_c.kind, of_c.name.as_str()), (CodeOrigin::C, "caml_alloc_string"));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use bactrian_capture::heap::roots::{self, Listing, Order, Place, Roots, Scanned, Stacks};
+use bactrian_capture::heap::roots::{self, Listing, Order, RootHolder, Roots, Scanned, Stacks};
 use bactrian_capture::heap::target::{Files, Target};
 use bactrian_capture::memory::Memory;
 use bactrian_fixtures::{Compiler, Recipe, Variant, program, run, stripped, whole_table};
@@ -43,10 +43,10 @@ fn assert_same(roots: &Roots, listing: &Listing, what: &str) {
 /// also find those of others.
 fn is_never_listed(roots: &Roots, root: &roots::Root) -> bool {
     let thread = match root.place {
-        Place::Stack { thread, .. }
-        | Place::Local { thread }
-        | Place::ThreadDescriptor { thread }
-        | Place::LastException { thread } => thread,
+        RootHolder::Stack { thread, .. }
+        | RootHolder::Local { thread }
+        | RootHolder::ThreadDescriptor { thread }
+        | RootHolder::LastException { thread } => thread,
         _ => return false,
     };
     let is_of_other = roots.threads.get(thread as usize).is_some_and(|thread| thread.domain != 0);
@@ -64,7 +64,7 @@ fn start(program: &Path) -> Waiting {
 /// The functions of the frames in which a thread has roots.
 fn functions(roots: &Roots, thread: u32) -> BTreeSet<String> {
     let frames = roots.roots.iter().filter_map(|root| match root.place {
-        Place::Stack { thread: of, frame, .. } if of == thread => roots.frames.get(&frame),
+        RootHolder::Stack { thread: of, frame, .. } if of == thread => roots.frames.get(&frame),
         _ => None,
     });
     frames.flat_map(|frame| &frame.locations).map(|location| location.function.clone()).collect()
@@ -77,7 +77,7 @@ fn is_hashtbl(module: &str) -> bool {
 
 fn check_common(roots: &Roots, what: &str) {
     let globals = roots.roots.iter().filter_map(|root| match root.place {
-        Place::Global { module, .. } => roots.modules.get(module as usize),
+        RootHolder::Global { module, .. } => roots.modules.get(module as usize),
         _ => None,
     });
     let globals: BTreeSet<_> = globals.map(|module| module.name.as_str()).collect();
@@ -101,10 +101,11 @@ fn check_common(roots: &Roots, what: &str) {
     for thread in 1..4 {
         assert!(functions(roots, thread).contains("Heap_roots.hold"), "{what}: {thread}");
     }
-    let local = roots.roots.iter().filter(|root| matches!(root.place, Place::Local { thread: 0 }));
+    let local =
+        roots.roots.iter().filter(|root| matches!(root.place, RootHolder::Local { thread: 0 }));
     assert_eq!(local.count(), 3, "{what}: kept, copy and one of many");
     let of_c = |generational| {
-        let place = Place::C { is_generational: generational };
+        let place = RootHolder::C { is_generational: generational };
         roots.roots.iter().filter(|root| root.place == place).count()
     };
     assert!(of_c(false) >= 1 && of_c(true) >= 2, "{what}");
@@ -133,7 +134,7 @@ fn roots_are_those_that_the_runtime_lists() {
         check_common(&roots, &what);
 
         let with = roots::find(&target(&program), &program.memory, Some(&program.listing));
-        assert!(!with.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+        assert!(!with.roots.iter().any(|root| root.place == RootHolder::Unknown), "{what}");
         assert_eq!(with.roots, roots.roots, "{what}: a listing changes nothing");
 
         let what = format!("{compiler:?} stripped");
@@ -141,7 +142,7 @@ fn roots_are_those_that_the_runtime_lists() {
         let target = target(&program);
         let roots = roots::find(&target, &program.memory, Some(&program.listing));
         assert_same(&roots, &program.listing, &what);
-        assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+        assert!(!roots.roots.iter().any(|root| root.place == RootHolder::Unknown), "{what}");
         assert_eq!(roots.gaps, [""; 0], "{what}");
         check_common(&roots, &what);
     }
@@ -153,7 +154,7 @@ fn suspended(roots: &Roots, memory: &dyn Memory) -> Vec<u64> {
     const CONTINUATION: u64 = 245;
     let module =
         roots.modules.iter().position(|module| module.name == "Heap_roots_5").expect("its module");
-    let of_module = |root: &&roots::Root| matches!(root.place, Place::Global { module: of, .. } if of as usize == module);
+    let of_module = |root: &&roots::Root| matches!(root.place, RootHolder::Global { module: of, .. } if of as usize == module);
     let mut found = BTreeSet::new();
     for global in roots.roots.iter().filter(of_module) {
         // A reference to a list; any other global has no continuation where this looks.
@@ -183,7 +184,7 @@ fn roots_of_domains_and_fibers_are_found() {
         let roots = roots::find(&target, &program.memory, listing);
         assert_same(&roots, &program.listing, what);
         assert_eq!(roots.gaps, [""; 0], "{what}");
-        assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+        assert!(!roots.roots.iter().any(|root| root.place == RootHolder::Unknown), "{what}");
         // Each domain has its own thread, and two domains have another one.
         let domains: BTreeSet<_> = roots.threads.iter().map(|thread| thread.domain).collect();
         assert_eq!((domains, roots.threads.len()), ([0, 1, 2].into(), 5), "{what}");
@@ -195,15 +196,15 @@ fn roots_of_domains_and_fibers_are_found() {
             let mut functions = threads.map(|(thread, _)| functions(&roots, thread));
             assert!(functions.any(|names| names.contains("Heap_roots_5.hold")), "{what}");
         }
-        let count = |place: fn(&Place) -> bool| {
+        let count = |place: fn(&RootHolder) -> bool| {
             roots.roots.iter().filter(|root| place(&root.place)).count()
         };
         // Four fibers and the main one, whose handlers are null.
-        let handlers = count(|place| matches!(place, Place::Handler { thread: 0 }));
+        let handlers = count(|place| matches!(place, RootHolder::Handler { thread: 0 }));
         assert_eq!(handlers, 15, "{what}");
-        assert_eq!(count(|place| matches!(place, Place::DomainLocal { .. })), 3, "{what}");
+        assert_eq!(count(|place| matches!(place, RootHolder::DomainLocal { .. })), 3, "{what}");
         // In the domain's state, and where it was saved when the thread blocked.
-        assert_eq!(count(|place| matches!(place, Place::LastException { .. })), 2, "{what}");
+        assert_eq!(count(|place| matches!(place, RootHolder::LastException { .. })), 2, "{what}");
         assert_eq!(roots.finalisers.len(), 2, "{what}");
 
         let stacks = Stacks::new(&target, &program.memory);
@@ -273,14 +274,14 @@ fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
     let mut listed = listed(&program.listing);
     listed.retain(|_, value| !code.contains(value));
     let mut found = found(&roots);
-    let is_module = |root: &&roots::Root| matches!(root.place, Place::Global { .. });
+    let is_module = |root: &&roots::Root| matches!(root.place, RootHolder::Global { .. });
     let modules: BTreeSet<_> = roots.roots.iter().filter(is_module).map(|root| root.slot).collect();
     found.retain(|slot, _| !modules.contains(slot));
     assert_eq!(found, listed, "{what}");
     assert_eq!(roots.gaps, [""; 0], "{what}");
-    assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+    assert!(!roots.roots.iter().any(|root| root.place == RootHolder::Unknown), "{what}");
     let modules = roots.roots.iter().filter_map(|root| match root.place {
-        Place::Global { module, .. } => roots.modules.get(module as usize),
+        RootHolder::Global { module, .. } => roots.modules.get(module as usize),
         _ => None,
     });
     let modules: BTreeSet<_> = modules.map(|module| module.name.as_str()).collect();
@@ -288,7 +289,7 @@ fn check_bytecode(program: &Waiting, listing: Option<&Listing>, what: &str) {
     assert!(modules.iter().any(|name| is_hashtbl(name)), "{modules:?}");
     let functions = |thread: u32| {
         let frames = roots.roots.iter().filter_map(|root| match root.place {
-            Place::Interpreter { thread: of, frame, .. } if of == thread => {
+            RootHolder::Interpreter { thread: of, frame, .. } if of == thread => {
                 roots.frames.get(&frame)
             }
             _ => None,
@@ -391,10 +392,10 @@ let () = Host_call.call := run
             let listing = what.ends_with("stripped").then_some(&program.listing);
             let roots = roots::find(&target, &program.memory, listing);
             assert_same(&roots, &program.listing, &what);
-            assert!(!roots.roots.iter().any(|root| root.place == Place::Unknown), "{what}");
+            assert!(!roots.roots.iter().any(|root| root.place == RootHolder::Unknown), "{what}");
             assert_eq!(roots.gaps, [""; 0], "{what}");
             let dynamic = roots.roots.iter().filter_map(|root| match root.place {
-                Place::DynamicGlobal { module, .. } => roots.modules.get(module as usize),
+                RootHolder::DynamicGlobal { module, .. } => roots.modules.get(module as usize),
                 _ => None,
             });
             let dynamic: BTreeSet<_> = dynamic.map(|module| module.name.as_str()).collect();

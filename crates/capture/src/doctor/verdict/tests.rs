@@ -10,7 +10,7 @@ fn program() -> Facts {
         path: "server".into(),
         interpreters: Vec::new(),
         ocaml: Some(ocaml("4.13.1", Some(Version::new(4, 13)))),
-        image: Some(Image {
+        image: Some(MachineCode {
             machine: Machine::X86_64,
             bits: 64,
             purpose: Purpose::Program,
@@ -42,7 +42,7 @@ fn ocaml(said: &str, runtime: Option<Version>) -> OcamlFacts {
 }
 
 /// Changes a recordable program and checks the verdict: a part of the note, or of the refusal.
-fn check(expected: Result<&str, (Cause, &str)>, change: impl FnOnce(&mut Facts, &mut Image)) {
+fn check(expected: Result<&str, (Cause, &str)>, change: impl FnOnce(&mut Facts, &mut MachineCode)) {
     let mut facts = program();
     let mut image = facts.image.take().expect("it has one");
     change(&mut facts, &mut image);
@@ -220,7 +220,7 @@ fn refusals_say_what_helps() {
 }
 
 /// Changes a recordable program and checks the verdict on snapshots.
-fn check_snapshot(expected: Result<&str, &str>, change: impl FnOnce(&mut Facts, &mut Image)) {
+fn check_snapshot(expected: Result<&str, &str>, change: impl FnOnce(&mut Facts, &mut MachineCode)) {
     let mut facts = program();
     let mut image = facts.image.take().expect("it has one");
     change(&mut facts, &mut image);
@@ -250,7 +250,7 @@ fn snapshots_need_a_known_heap_layout() {
     of("5.6.0", (5, 6), Err("OCaml 5.6.0 is not known to this version of Bactrian"));
     of("5.2.0+jst", (5, 3), Err("a modified OCaml"));
     let bytecode = |said: &'static str, version: Version| {
-        move |facts: &mut Facts, _: &mut Image| {
+        move |facts: &mut Facts, _: &mut MachineCode| {
             let ocaml = ocaml(said, Some(version));
             facts.ocaml = Some(OcamlFacts { kind: ExecutableKind::Custom, ..ocaml });
         }

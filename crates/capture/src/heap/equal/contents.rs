@@ -7,7 +7,7 @@ use bactrian_snapshot::tag;
 
 use crate::heap::block::Header;
 use crate::heap::encode::References;
-use crate::heap::image::{Image, Spot};
+use crate::heap::image::{MemoryImage, Spot};
 
 /// How many leading words of a block are hashed at first; the last word is hashed, too.
 pub const HASHED_WORDS: u64 = 4096;
@@ -16,7 +16,7 @@ const PIECE: usize = 1 << 13;
 
 /// Reads contents of blocks.
 pub(super) struct Reader<'i> {
-    pub image: &'i Image<'i>,
+    pub image: &'i MemoryImage<'i>,
     pub references: &'i References,
     /// Unknown to the program, so that it cannot make all of its blocks collide in the hash table.
     seed: u64,
@@ -32,7 +32,7 @@ pub(super) enum Whole {
 }
 
 impl<'i> Reader<'i> {
-    pub fn new(image: &'i Image<'i>, references: &'i References) -> Reader<'i> {
+    pub fn new(image: &'i MemoryImage<'i>, references: &'i References) -> Reader<'i> {
         Reader { image, references, seed: RandomState::new().hash_one(0) }
     }
 

@@ -25,7 +25,7 @@ use std::thread;
 use bactrian_snapshot::GROUP_BLOCKS;
 
 use super::encode::References;
-use super::image::{Image, Page};
+use super::image::{MemoryImage, Page};
 use contents::{Contents, Reader, Whole};
 
 pub use contents::HASHED_WORDS;
@@ -89,7 +89,7 @@ impl Equals {
 impl<'i> Search<'i> {
     /// Searches with this many threads, until `is_to_stop` returns true.
     pub fn new(
-        image: &'i Image<'i>,
+        image: &'i MemoryImage<'i>,
         references: &'i References,
         threads: usize,
         is_to_stop: &'i (dyn Fn() -> bool + Sync),

@@ -4,7 +4,7 @@ use bactrian_ocaml::heap_layout::skip_list;
 
 use bactrian_ocaml::Version;
 
-use super::Place;
+use super::RootHolder;
 use super::finder::Finder;
 
 /// In OCaml 4.11 a cell consists of the variable's address and the next cell. The list head has the same
@@ -39,7 +39,7 @@ impl Finder<'_> {
                 match self.words.word(slot) {
                     Some(value) => {
                         let place = self.of_domain(slot);
-                        self.add(slot, value, place.unwrap_or(Place::C { is_generational }));
+                        self.add(slot, value, place.unwrap_or(RootHolder::C { is_generational }));
                     }
                     None => self.gap(format!("the root of C at {slot:#x} cannot be read")),
                 }
@@ -49,7 +49,7 @@ impl Finder<'_> {
     }
 
     /// If a registered variable is in a domain's own state, what it is there.
-    fn of_domain(&self, slot: u64) -> Option<Place> {
+    fn of_domain(&self, slot: u64) -> Option<RootHolder> {
         let words = &self.layout.state;
         let index = self.states.iter().enumerate().find_map(|(thread, state)| {
             let index = slot.checked_sub(*state)? / 8;
@@ -57,10 +57,10 @@ impl Finder<'_> {
         });
         match index? {
             (thread, index) if Some(index) == words.domain_local => {
-                Some(Place::DomainLocal { thread })
+                Some(RootHolder::DomainLocal { thread })
             }
             (thread, index) if index == words.last_exception => {
-                Some(Place::LastException { thread })
+                Some(RootHolder::LastException { thread })
             }
             _ => None,
         }

@@ -3,7 +3,7 @@
 use bactrian_ocaml::heap_layout::finaliser as layout;
 
 use super::finder::Finder;
-use super::{Finaliser, List, Order, Place};
+use super::{Finaliser, List, Order, RootHolder};
 
 const MOST_FINALISERS: u64 = 1 << 32;
 const MOST_LISTS: usize = 1 << 20;
@@ -124,10 +124,10 @@ impl Finder<'_> {
     fn finaliser(&mut self, entry: u64, order: Order, is_due: bool) -> Option<()> {
         let function = self.field(entry, 0)?;
         let value = self.field(entry, layout::VALUE)?;
-        self.add(entry, function, Place::FinaliserFunction { order });
+        self.add(entry, function, RootHolder::FinaliserFunction { order });
         let slot = entry.checked_add(8 * layout::VALUE as u64)?;
         if is_due {
-            self.add(slot, value, Place::FinaliserDue);
+            self.add(slot, value, RootHolder::FinaliserDue);
         } else {
             // OCaml 5 lists the slot among its roots, although it does not keep the value alive.
             self.pass(slot);

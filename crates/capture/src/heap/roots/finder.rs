@@ -8,7 +8,7 @@ use bactrian_ocaml::heap_layout::HeapLayout;
 use super::fibers::Fibers;
 use super::stacks::Stacks;
 use super::words::Words;
-use super::{List, Listing, Place, Root, Roots, Thread};
+use super::{List, Listing, Root, RootHolder, Roots, Thread};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
@@ -90,7 +90,7 @@ impl<'a> Finder<'a> {
 
     /// Adds a root, unless it is not a pointer or was found before: C roots may be in two lists. Returns
     /// whether it is a pointer.
-    pub fn add(&mut self, slot: u64, value: u64, place: Place) -> bool {
+    pub fn add(&mut self, slot: u64, value: u64, place: RootHolder) -> bool {
         let is_new = self.slots.insert(slot);
         let is_pointer = value & 1 == 0 && value != 0;
         if is_pointer && is_new {
@@ -172,7 +172,7 @@ impl<'a> Finder<'a> {
             }
             for slot in &list.slots {
                 if !self.slots.contains(&slot.slot) {
-                    self.add(slot.slot, slot.value, Place::Unknown);
+                    self.add(slot.slot, slot.value, RootHolder::Unknown);
                 }
             }
         }

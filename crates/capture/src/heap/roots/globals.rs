@@ -5,7 +5,7 @@ use bactrian_ocaml::value::header_words;
 
 use super::finder::Finder;
 use super::words::addresses;
-use super::{Module, Place};
+use super::{Module, RootHolder};
 
 const MOST_MODULES: usize = 1 << 20;
 const MOST_BLOCKS: usize = 1 << 20;
@@ -106,8 +106,8 @@ impl Finder<'_> {
             let value = self.words.word(slot)?;
             let field = field as u32;
             let place = match is_dynamic {
-                false => Place::Global { module, field },
-                true => Place::DynamicGlobal { module, field },
+                false => RootHolder::Global { module, field },
+                true => RootHolder::DynamicGlobal { module, field },
             };
             self.add(slot, value, place);
         }

@@ -8,7 +8,7 @@ use bactrian_ocaml::frames::FrameLocation;
 use bactrian_ocaml::value::header_words;
 
 use super::finder::Finder;
-use super::{Frame, Module, Place};
+use super::{Frame, Module, RootHolder};
 
 const MOST_MODULES: usize = 1 << 20;
 
@@ -20,7 +20,7 @@ impl<'a> Finder<'a> {
         let Some(block) = self.words.word(slot) else {
             return self.gap("the block of all modules cannot be read");
         };
-        if !self.add(slot, block, Place::GlobalData) {
+        if !self.add(slot, block, RootHolder::GlobalData) {
             return;
         }
         let program = self.program();
@@ -39,7 +39,7 @@ impl<'a> Finder<'a> {
             // An entry without a name is a constant of the program.
             let name = known.map_or_else(|| format!("constant {module}"), str::to_owned);
             self.found.modules.push(Module { name, fields: None });
-            self.add(slot, value, Place::Global { module: module as u32, field: 0 });
+            self.add(slot, value, RootHolder::Global { module: module as u32, field: 0 });
         }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Finder<'a> {
         let code = self.target.interpreted(self.memory);
         let Some(program) = self.program() else { return };
         let frames = self.found.roots.iter().filter_map(|root| match root.place {
-            Place::Interpreter { frame, .. } if code.contains(&frame) => Some(frame),
+            RootHolder::Interpreter { frame, .. } if code.contains(&frame) => Some(frame),
             _ => None,
         });
         for frame in frames.collect::<BTreeSet<_>>() {

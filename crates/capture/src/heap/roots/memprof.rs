@@ -4,7 +4,7 @@
 use bactrian_ocaml::heap_layout::{MemprofLayout, configuration};
 
 use super::finder::Finder;
-use super::{List, Place, Sample};
+use super::{List, RootHolder, Sample};
 
 const MOST_ENTRIES: u64 = 1 << 32;
 const MOST_LINKS: usize = 1 << 20;
@@ -106,7 +106,7 @@ impl Finder<'_> {
         {
             return Some(());
         }
-        self.add(slot, block, Place::Memprof);
+        self.add(slot, block, RootHolder::Memprof);
         self.entries(layout, table)
     }
 
@@ -128,7 +128,7 @@ impl Finder<'_> {
         let user_data = self.field(entry, layout.user_data)?;
         let flags = self.field(entry, layout.flags)?;
         let slot = entry.checked_add(8 * layout.user_data as u64)?;
-        self.add(slot, user_data, Place::Memprof);
+        self.add(slot, user_data, RootHolder::Memprof);
         let is_gone = flags & (layout.is_deallocated | layout.is_deleted | layout.is_offset) != 0;
         if !is_gone && block & 1 == 0 && block != 0 {
             self.found.samples.push(Sample { block, samples, user_data });

@@ -97,12 +97,12 @@ pub struct Root {
     /// The value.
     pub value: u64,
     /// What holds it.
-    pub place: Place,
+    pub place: RootHolder,
 }
 
 /// What holds a root. Modules and threads are indices of [`Roots::modules`] and [`Roots::threads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum RootHolder {
     /// A field of a module's block.
     Global {
         /// The module.

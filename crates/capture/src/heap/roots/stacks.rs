@@ -19,7 +19,7 @@ use bactrian_ocaml::{RuntimeCode, StackLayout};
 use super::descriptors::Descriptors;
 use super::finder::Finder;
 use super::words::Words;
-use super::{Frame, Place};
+use super::{Frame, RootHolder};
 use crate::heap::target::Target;
 use crate::memory::Memory;
 
@@ -306,12 +306,14 @@ impl Finder<'_> {
         self.found.calls.extend(scanned.calls);
         for StackSlot { slot, value, frame, depth } in scanned.slots {
             let place = match (frame, self.target.code) {
-                (Some(frame), RuntimeCode::Native) => Place::Stack { thread, frame, depth },
-                (Some(frame), RuntimeCode::Bytecode) => Place::Interpreter { thread, frame, depth },
-                (None, _) => Place::Handler { thread },
+                (Some(frame), RuntimeCode::Native) => RootHolder::Stack { thread, frame, depth },
+                (Some(frame), RuntimeCode::Bytecode) => {
+                    RootHolder::Interpreter { thread, frame, depth }
+                }
+                (None, _) => RootHolder::Handler { thread },
             };
             if self.add(slot, value, place)
-                && let Place::Stack { frame, .. } = place
+                && let RootHolder::Stack { frame, .. } = place
                 && !self.found.frames.contains_key(&frame)
             {
                 self.found.frames.insert(frame, self.stacks.frame(frame));
@@ -320,7 +322,7 @@ impl Finder<'_> {
         self.found.gaps.extend(scanned.gap);
         let (local, gap) = self.stacks.local_roots(local_roots);
         for (slot, value) in local {
-            self.add(slot, value, Place::Local { thread });
+            self.add(slot, value, RootHolder::Local { thread });
         }
         self.found.gaps.extend(gap);
     }

@@ -4,7 +4,7 @@ use bactrian_ocaml::{RuntimeCode, StackLayout};
 
 use super::finder::Finder;
 use super::stacks::Start;
-use super::{List, Place};
+use super::{List, RootHolder};
 
 /// An upper bound for the number of threads.
 const MOST_THREADS: usize = 1 << 20;
@@ -217,10 +217,10 @@ impl Finder<'_> {
                 self.thread(domain, id, false)
             }
         };
-        self.add(at, descriptor, Place::ThreadDescriptor { thread });
+        self.add(at, descriptor, RootHolder::ThreadDescriptor { thread });
         let slot = at.checked_add(8 * layout.last_exception as u64)?;
         let exception = self.words.word(slot)?;
-        self.add(slot, exception, Place::LastException { thread });
+        self.add(slot, exception, RootHolder::LastException { thread });
         // Where threads have no sampler tables, there is nothing to note.
         self.note_memprof_thread(at);
         if is_active {

@@ -27,7 +27,7 @@ use crate::memory::Memory;
 use crate::types::compiler_folders;
 
 pub(crate) use symbols::Table;
-pub use symbols::{Kind, Symbol, Symbols};
+pub use symbols::{Symbol, SymbolKind, Symbols};
 
 /// A program, with everything needed to walk its heap.
 #[derive(Debug)]

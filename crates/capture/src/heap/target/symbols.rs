@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a symbol stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SymbolKind {
     /// A function.
     Function,
     /// A variable, or data of OCaml, whose symbols have no type.
@@ -21,7 +21,7 @@ pub struct Symbol {
     /// Its size in bytes; 0 if unknown.
     pub size: u64,
     /// What it stands for.
-    pub kind: Kind,
+    pub kind: SymbolKind,
     /// Whether it is local to its source file: a static variable or function.
     pub is_local: bool,
     name: u32,
@@ -93,16 +93,16 @@ impl Symbols {
                 continue;
             }
             let kind = match info & 0xf {
-                0 | 1 => Kind::Data,
-                2 | 10 => Kind::Function,
-                6 => Kind::ThreadLocal,
+                0 | 1 => SymbolKind::Data,
+                2 | 10 => SymbolKind::Function,
+                6 => SymbolKind::ThreadLocal,
                 _ => continue,
             };
             if section == UNDEFINED || section == ABSOLUTE || self.text(name).is_empty() {
                 continue;
             }
             let is_local = info >> 4 == 0;
-            let bias = if kind == Kind::ThreadLocal { 0 } else { bias };
+            let bias = if kind == SymbolKind::ThreadLocal { 0 } else { bias };
             let address = value.wrapping_add(bias);
             let file = if is_local { file } else { 0 };
             self.by_address.push(Symbol { address, size, kind, is_local, name, file });
@@ -162,16 +162,16 @@ impl Symbols {
 
     /// The function that contains an address.
     pub fn function_at(&self, address: u64) -> Option<&Symbol> {
-        self.at(address, Kind::Function)
+        self.at(address, SymbolKind::Function)
     }
 
     /// The data that contains an address. OCaml's data symbols have no size: then it is the last one that
     /// begins before the address.
     pub fn data_at(&self, address: u64) -> Option<&Symbol> {
-        self.at(address, Kind::Data)
+        self.at(address, SymbolKind::Data)
     }
 
-    fn at(&self, address: u64, kind: Kind) -> Option<&Symbol> {
+    fn at(&self, address: u64, kind: SymbolKind) -> Option<&Symbol> {
         let after = self.by_address.partition_point(|symbol| symbol.address <= address);
         let mut before = self.by_address.get(..after)?.iter().rev();
         let nearest = before.find(|symbol| symbol.kind == kind)?;

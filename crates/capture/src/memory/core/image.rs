@@ -59,15 +59,15 @@ impl Bytes for Vec<u8> {
 }
 
 /// The headers of an ELF file: its type, its machine, and its segments.
-pub struct Image {
+pub struct ElfHeaders {
     pub purpose: u16,
     pub machine: u16,
     pub segments: Vec<Segment>,
 }
 
-impl Image {
+impl ElfHeaders {
     /// Reads the headers; the error is a sentence.
-    pub fn read(bytes: &dyn Bytes) -> Result<Image, &'static str> {
+    pub fn read(bytes: &dyn Bytes) -> Result<ElfHeaders, &'static str> {
         let mut header = [0; HEADER];
         if !bytes.read(0, &mut header) {
             return Err("it is too short for an ELF file");
@@ -103,6 +103,6 @@ impl Image {
         if !bytes.read(at, &mut table) {
             return Err("its program headers cannot be read");
         }
-        Ok(Image { purpose, machine, segments: Segment::all(&table) })
+        Ok(ElfHeaders { purpose, machine, segments: Segment::all(&table) })
     }
 }

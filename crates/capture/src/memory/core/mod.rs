@@ -15,8 +15,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use image::Bytes;
+use image::ElfHeaders;
 pub(crate) use image::Fixed;
-use image::Image;
 use notes::{Mapped, Notes};
 
 use super::{Memory, Region};
@@ -125,7 +125,7 @@ impl Core {
         executable: Box<dyn Bytes>,
         find: &dyn Fn(&Path) -> Option<Box<dyn Bytes>>,
     ) -> Result<Core, Wrong> {
-        let image = Image::read(core.as_ref()).map_err(Wrong::core)?;
+        let image = ElfHeaders::read(core.as_ref()).map_err(Wrong::core)?;
         if image.purpose != CORE {
             return Err(Wrong::core("it is not a core file"));
         }
@@ -403,7 +403,7 @@ impl Core {
         if before.is_some_and(|region| region.range.contains(&start)) {
             return None;
         }
-        let segments = Image::read(file).map_or(Vec::new(), |image| image.segments);
+        let segments = ElfHeaders::read(file).map_or(Vec::new(), |image| image.segments);
         let flags = segments.iter().find(|segment| {
             let first = segment.offset & !(PAGE as u64 - 1);
             let end = segment.offset.saturating_add(segment.file_size);
