@@ -17,8 +17,8 @@ use bactrian_analysis::question::{
 };
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Collected, Filter, Hidden, Live, Measure, Of, Pattern, Place, Recursion, TopQuestion,
-    TopSort, TraceFile, TraceQuestions, info,
+    By, Collected, Filter, FramePattern, Hidden, Live, Measure, Of, Pattern, Recursion,
+    TopQuestion, TopSort, TraceFile, TraceQuestions, info,
 };
 use bactrian_trace::Micros;
 
@@ -61,9 +61,15 @@ fn main() {
     let moment = |share: f64| Some(Time(Micros((duration.0 as f64 * share) as u64)));
     let part = |from: f64, to: f64| Between { from: moment(from), to: moment(to) };
     let kinds: Vec<(&str, Filter)> = vec![
-        ("in", Filter { inside: vec![Place::Function(function(0))], ..Filter::default() }),
-        ("in, again", Filter { inside: vec![Place::Function(function(0))], ..Filter::default() }),
-        ("not in", Filter { not_inside: vec![Place::Function(function(1))], ..Filter::default() }),
+        ("in", Filter { inside: vec![FramePattern::Function(function(0))], ..Filter::default() }),
+        (
+            "in, again",
+            Filter { inside: vec![FramePattern::Function(function(0))], ..Filter::default() },
+        ),
+        (
+            "not in",
+            Filter { not_inside: vec![FramePattern::Function(function(1))], ..Filter::default() },
+        ),
         ("in regex", Filter { inside: vec![regex("a|e")], ..Filter::default() }),
         ("allocated", Filter { allocated: part(0.3, 0.6), ..Filter::default() }),
         ("live in", Filter { live: vec![Live::In(part(0.4, 0.5))], ..Filter::default() }),
@@ -167,8 +173,10 @@ fn no_snapshot() -> QuestionError {
     QuestionError::Wrong("it is a trace".to_owned())
 }
 
-fn regex(text: &str) -> Place {
-    Place::Function(Pattern::parse(&format!("/{text}/")).unwrap_or(Pattern::Exact(String::new())))
+fn regex(text: &str) -> FramePattern {
+    FramePattern::Function(
+        Pattern::parse(&format!("/{text}/")).unwrap_or(Pattern::Exact(String::new())),
+    )
 }
 
 /// Resident memory of this process, without the mapped trace.

@@ -39,9 +39,9 @@ pub struct Filter {
     #[schemars(with = "Vec<u16>")]
     pub domains: Vec<DomainId>,
     /// Functions or files that must be in the call stack.
-    pub inside: Vec<Place>,
+    pub inside: Vec<FramePattern>,
     /// Functions or files that must not be in the call stack.
-    pub not_inside: Vec<Place>,
+    pub not_inside: Vec<FramePattern>,
     /// Code that is left out of call stacks.
     pub hidden: Hidden,
 }
@@ -198,7 +198,7 @@ impl Serialize for Pattern {
 /// Functions or files to look for in call stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum FramePattern {
     /// A function of this name.
     Function(Pattern),
     /// A function in a file of this name.

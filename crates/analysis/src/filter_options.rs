@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::filter::{Collected, Filter, Hidden, Live, Pattern, Place};
+use crate::filter::{Collected, Filter, FramePattern, Hidden, Live, Pattern};
 use crate::library::LibraryOptions;
 use crate::question::{QuestionError, Text};
 use crate::units::{Between, Bytes, Time};
@@ -96,9 +96,12 @@ impl FilterOptions {
             return Err(QuestionError::Wrong(why.to_owned()));
         }
         let never = self.never_collected.then_some(Collected::Never);
-        let places = |functions: &[Text<Pattern>], files: &[Text<Pattern>]| -> Vec<Place> {
-            let functions = functions.iter().map(|pattern| Place::Function(pattern.0.clone()));
-            functions.chain(files.iter().map(|pattern| Place::File(pattern.0.clone()))).collect()
+        let places = |functions: &[Text<Pattern>], files: &[Text<Pattern>]| -> Vec<FramePattern> {
+            let functions =
+                functions.iter().map(|pattern| FramePattern::Function(pattern.0.clone()));
+            functions
+                .chain(files.iter().map(|pattern| FramePattern::File(pattern.0.clone())))
+                .collect()
         };
         let inside = places(&self.inside, &self.in_file);
         if inside.len() > Filter::MAX_INSIDE {

@@ -56,7 +56,7 @@ pub use by_type::{TopTypes, TypeRow, top_types};
 pub use call_tree::{Branch, CallTree, Direction, TreeAnswer, TreeQuestion, TreeShape, call_tree};
 pub use diff::{Change, Delta, Diff, DiffAnswer, DiffQuestion, DiffSort, diff};
 pub use estimate::{Estimate, Scale, Tally};
-pub use filter::{Collected, Filter, Hidden, Live, Pattern, Place};
+pub use filter::{Collected, Filter, FramePattern, Hidden, Live, Pattern};
 pub use filter_options::{FilterOptions, ObjectHeap};
 pub use flame::{
     Around, DiffFlameQuestion, Flame, FlameLabel, FlameQuestion, FlamesAroundQuestion, FrameOrigin,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use bactrian_trace::{Alloc, DomainId, Event, FrameId, Frames, Losses, Micros, ObjectId, Stacks};
 
-use crate::filter::{Filter, Pattern, Place};
+use crate::filter::{Filter, FramePattern, Pattern};
 use crate::selection::Selection;
 use crate::stack_walk::{Along, StackWalks};
 use crate::trace_file::TraceFile;
@@ -171,13 +171,13 @@ impl Along for Conditions<'_> {
     }
 }
 
-impl Place {
+impl FramePattern {
     /// Whether one of the frame's locations is this place.
     fn is_in(&self, frame: FrameId, frames: &Frames) -> bool {
         let names = frames.names();
         frames.locations(frame).iter().any(|location| match self {
-            Place::Function(pattern) => pattern.matches(&names.text(location.function)),
-            Place::File(pattern) => file_matches(pattern, &names.text(location.file)),
+            FramePattern::Function(pattern) => pattern.matches(&names.text(location.function)),
+            FramePattern::File(pattern) => file_matches(pattern, &names.text(location.file)),
         })
     }
 }

@@ -41,7 +41,7 @@ pub struct SpaceRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KindRow {
     /// The kind.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// Number of blocks.
     pub blocks: u64,
     /// Size in bytes.
@@ -51,7 +51,7 @@ pub struct KindRow {
 /// Kind of a block, by its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum BlockKind {
     /// Tuples, records, constructors, arrays: tags below 244.
     Structured,
     /// Lazy values, suspended or being forced.
@@ -74,48 +74,50 @@ pub enum Kind {
     Abstract,
 }
 
-impl Kind {
-    const ALL: [Kind; 10] = [
-        Kind::Structured,
-        Kind::Lazy,
-        Kind::Closure,
-        Kind::Object,
-        Kind::Continuation,
-        Kind::String,
-        Kind::Float,
-        Kind::FloatArray,
-        Kind::Custom,
-        Kind::Abstract,
+impl BlockKind {
+    const ALL: [BlockKind; 10] = [
+        BlockKind::Structured,
+        BlockKind::Lazy,
+        BlockKind::Closure,
+        BlockKind::Object,
+        BlockKind::Continuation,
+        BlockKind::String,
+        BlockKind::Float,
+        BlockKind::FloatArray,
+        BlockKind::Custom,
+        BlockKind::Abstract,
     ];
 
     /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
-            Kind::Structured => "structured",
-            Kind::Lazy => "lazy values",
-            Kind::Closure => "closures",
-            Kind::Object => "objects",
-            Kind::Continuation => "continuations",
-            Kind::String => "strings",
-            Kind::Float => "floats",
-            Kind::FloatArray => "float arrays",
-            Kind::Custom => "custom",
-            Kind::Abstract => "abstract",
+            BlockKind::Structured => "structured",
+            BlockKind::Lazy => "lazy values",
+            BlockKind::Closure => "closures",
+            BlockKind::Object => "objects",
+            BlockKind::Continuation => "continuations",
+            BlockKind::String => "strings",
+            BlockKind::Float => "floats",
+            BlockKind::FloatArray => "float arrays",
+            BlockKind::Custom => "custom",
+            BlockKind::Abstract => "abstract",
         }
     }
 
-    fn of(tag: u8, columns: &Columns) -> Kind {
+    fn of(tag: u8, columns: &Columns) -> BlockKind {
         match tag {
-            tag::CONTINUATION if Scanned::of(tag, columns) == Scanned::None => Kind::Continuation,
-            tag::LAZY | tag::FORWARD => Kind::Lazy,
-            tag::CLOSURE => Kind::Closure,
-            tag::OBJECT => Kind::Object,
-            tag::ABSTRACT => Kind::Abstract,
-            tag::STRING => Kind::String,
-            tag::DOUBLE => Kind::Float,
-            tag::DOUBLE_ARRAY => Kind::FloatArray,
-            tag::CUSTOM => Kind::Custom,
-            _ => Kind::Structured,
+            tag::CONTINUATION if Scanned::of(tag, columns) == Scanned::None => {
+                BlockKind::Continuation
+            }
+            tag::LAZY | tag::FORWARD => BlockKind::Lazy,
+            tag::CLOSURE => BlockKind::Closure,
+            tag::OBJECT => BlockKind::Object,
+            tag::ABSTRACT => BlockKind::Abstract,
+            tag::STRING => BlockKind::String,
+            tag::DOUBLE => BlockKind::Float,
+            tag::DOUBLE_ARRAY => BlockKind::FloatArray,
+            tag::CUSTOM => BlockKind::Custom,
+            _ => BlockKind::Structured,
         }
     }
 }
@@ -156,7 +158,7 @@ pub fn contents(snapshot: &Snapshot, progress: &mut dyn FnMut(f64)) -> Contents 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     spaces: [Sum; SPACES.len()],
-    kinds: [Sum; Kind::ALL.len()],
+    kinds: [Sum; BlockKind::ALL.len()],
     pub(super) external_bytes: u64,
     largest: u64,
 }
@@ -167,7 +169,7 @@ impl Count {
         let spaces = SPACES.iter().zip(&self.spaces);
         let spaces =
             spaces.map(|(&space, sum)| SpaceRow { space, blocks: sum.blocks, bytes: sum.bytes });
-        let kinds = Kind::ALL.iter().zip(&self.kinds);
+        let kinds = BlockKind::ALL.iter().zip(&self.kinds);
         let kinds =
             kinds.map(|(&kind, sum)| KindRow { kind, blocks: sum.blocks, bytes: sum.bytes });
         let live = spaces.clone().filter(|row| row.space != "static");
@@ -203,7 +205,7 @@ impl Count {
     /// impossible.
     pub fn from_numbers(numbers: &[u64]) -> Option<Count> {
         let mut count = Count::default();
-        let (sums, rest) = numbers.split_at_checked(2 * (SPACES.len() + Kind::ALL.len()))?;
+        let (sums, rest) = numbers.split_at_checked(2 * (SPACES.len() + BlockKind::ALL.len()))?;
         [count.external_bytes, count.largest] = rest.try_into().ok()?;
         let kept = sums.chunks_exact(2).map(|pair| Sum { blocks: pair[0], bytes: pair[1] });
         for (sum, kept) in count.spaces.iter_mut().chain(&mut count.kinds).zip(kept) {
@@ -232,7 +234,7 @@ impl Count {
             };
             let bytes = block_bytes(block.words);
             self.spaces[at].add(bytes);
-            self.kinds[Kind::of(block.tag, columns) as usize].add(bytes);
+            self.kinds[BlockKind::of(block.tag, columns) as usize].add(bytes);
             self.largest = self.largest.max(bytes);
         }
         for custom in group.customs().unwrap_or_default() {

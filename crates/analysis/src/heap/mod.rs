@@ -43,7 +43,7 @@ pub use blocks::{BlockGroup, BlockRow, BlocksShape, Condition, block_groups, blo
 pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
 pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
 pub use collections::{CollectionRow, Collections, collections};
-pub use contents::{Contents, Kind, KindRow, SpaceRow, contents};
+pub use contents::{BlockKind, Contents, KindRow, SpaceRow, contents};
 pub use coverage::{
     CategoryRow, ConflictRow, Conflicts, ReasonRow, TypeCoverage, UnitRow, conflicts, type_coverage,
 };

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::known::{seconds, unit_name};
-use super::measure::{Measure, Part, Place, full_name, parts};
+use super::measure::{Measure, ObserverIndex, Part, full_name, parts};
 
 /// Numbers over time, all at the same moments.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -43,8 +43,8 @@ pub fn lines(database: &Database, names: &[String], from: u64, to: u64, points: 
     let mut all = Vec::new();
     for name in names {
         // If another program replaced the first, the observer exists twice.
-        let named: Vec<(Place, &Series)> = (0..)
-            .map(Place)
+        let named: Vec<(ObserverIndex, &Series)> = (0..)
+            .map(ObserverIndex)
             .zip(database.series())
             .filter(|(_, series)| full_name(series) == *name)
             .collect();
@@ -56,7 +56,7 @@ pub fn lines(database: &Database, names: &[String], from: u64, to: u64, points: 
                 }
             }
         }
-        let places: Vec<Place> = named.iter().map(|(place, _)| *place).collect();
+        let places: Vec<ObserverIndex> = named.iter().map(|(place, _)| *place).collect();
         all.extend(seen.into_iter().map(|part| line(database, name, &places, part, &moments)));
     }
     Lines { times: moments.iter().map(|at| seconds(*at)).collect(), lines: all }
@@ -89,7 +89,7 @@ fn drawn_parts(series: &Series, at: u64) -> Vec<Part> {
 fn line(
     database: &Database,
     name: &str,
-    places: &[Place],
+    places: &[ObserverIndex],
     part: Part,
     moments: &[u64],
 ) -> DrawnLine {
@@ -140,7 +140,7 @@ fn told(database: &Database, measure: &Measure, moment: u64) -> u64 {
 /// The minimum and maximum within each step.
 fn extremes(
     database: &Database,
-    places: &[Place],
+    places: &[ObserverIndex],
     part: &str,
     moments: &[u64],
     values: &[Option<f64>],

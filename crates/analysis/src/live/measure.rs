@@ -7,9 +7,9 @@ use super::numbers;
 
 /// The index of an observer in the database. Observers are never removed from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place(pub usize);
+pub struct ObserverIndex(pub usize);
 
-impl Place {
+impl ObserverIndex {
     /// The observer.
     pub fn series(self, database: &Database) -> Option<&Series> {
         database.series().nth(self.0)
@@ -20,7 +20,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measure {
     /// The observer.
-    pub place: Place,
+    pub place: ObserverIndex,
     /// Which of its numbers.
     pub part: Part,
 }
@@ -49,7 +49,7 @@ const RECENT_IN_LINES: u64 = 5_000_000_000;
 
 impl Measure {
     /// The most interesting number of an observer.
-    pub fn of(place: Place, series: &Series, at: u64) -> Option<Measure> {
+    pub fn of(place: ObserverIndex, series: &Series, at: u64) -> Option<Measure> {
         let parts = parts(series, at);
         parts.into_iter().next().map(|part| Measure { place, part })
     }

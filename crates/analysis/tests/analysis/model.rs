@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use bactrian_analysis::units::{Bytes, Time};
 use bactrian_analysis::{
-    By, Collected, Estimate, Filter, Hidden, Label, Live, Measure, Of, Place, Tally, TraceFile,
-    Unit,
+    By, Collected, Estimate, Filter, FramePattern, Hidden, Label, Live, Measure, Of, Tally,
+    TraceFile, Unit,
 };
 use bactrian_trace::{DomainId, Event, Micros, ObjectId, Source, Stacks, Words};
 
@@ -198,10 +198,10 @@ impl Object {
             && !filter.not_inside.iter().any(|place| self.is_inside(place))
     }
 
-    fn is_inside(&self, place: &Place) -> bool {
+    fn is_inside(&self, place: &FramePattern) -> bool {
         self.stack.iter().flat_map(|frame| &frame.spots).any(|(file, function, ..)| match place {
-            Place::Function(pattern) => pattern.matches(function),
-            Place::File(pattern) => {
+            FramePattern::Function(pattern) => pattern.matches(function),
+            FramePattern::File(pattern) => {
                 pattern.matches(file) || file.rsplit('/').next().is_some_and(|f| pattern.matches(f))
             }
         })

@@ -1,7 +1,7 @@
 //! Random small programs and their traces; random filters.
 
 use bactrian_analysis::units::{Between, Bytes, Time};
-use bactrian_analysis::{Collected, Filter, Hidden, Live, Pattern, Place, TraceFile};
+use bactrian_analysis::{Collected, Filter, FramePattern, Hidden, Live, Pattern, TraceFile};
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, ObjectId, Source, SourceLocation, TraceInfo, Words, Writer,
 };
@@ -183,11 +183,11 @@ pub fn functions() -> impl Strategy<Value = Pattern> {
     prop::sample::select(texts.map(pattern).to_vec())
 }
 
-fn places() -> impl Strategy<Value = Place> {
+fn places() -> impl Strategy<Value = FramePattern> {
     let files = ["src/main.ml", "list.ml", "nowhere.ml", "/^src/", "/^buf/"];
     prop_oneof![
-        functions().prop_map(Place::Function),
-        prop::sample::select(files.map(pattern).to_vec()).prop_map(Place::File),
+        functions().prop_map(FramePattern::Function),
+        prop::sample::select(files.map(pattern).to_vec()).prop_map(FramePattern::File),
     ]
 }
 

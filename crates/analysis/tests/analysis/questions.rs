@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Estimate, Filter, Hidden, Label, Life, Lifetimes, Live, Measure, Of, Place, Profile,
+    By, Estimate, Filter, FramePattern, Hidden, Label, Life, Lifetimes, Live, Measure, Of, Profile,
     Recursion, StackId, Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes,
     timeline_in, top,
 };
@@ -156,7 +156,7 @@ fn telling_filters(trace: &TraceFile) -> Vec<Filter> {
     let everything = Filter::default();
     let rows = top(trace, &everything, By::Function, Measure::bytes(Of::Allocated)).rows;
     let function = pattern(&rows[rows.len() / 3].label.name);
-    let place = Place::Function(function.clone());
+    let place = FramePattern::Function(function.clone());
     vec![
         everything.clone(),
         Filter { allocated: part, ..everything.clone() },
@@ -281,7 +281,8 @@ fn stack_filters_note_truncated_stacks() {
         let trace = open(writer.finish().expect("a vector takes all"));
         TraceQuestions::with_memory(Arc::new(trace), u64::MAX).notes(filter, None)
     };
-    let inside = Filter { inside: vec![Place::File(pattern("main.ml"))], ..Filter::default() };
+    let inside =
+        Filter { inside: vec![FramePattern::File(pattern("main.ml"))], ..Filter::default() };
     let [said] = &notes(7, &inside)[..] else { panic!("nothing is said") };
     assert!(said.starts_with("7 call stacks were recorded with 3 frames only"), "{said}");
     assert!(notes(0, &inside).is_empty() && notes(7, &Filter::default()).is_empty());

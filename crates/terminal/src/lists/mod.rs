@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 
 use bactrian_live::{Database, ObserverKind, Series, Value, names};
 
-use super::measure::{Measure, Place, full_name};
+use super::measure::{Measure, ObserverIndex, full_name};
 use super::search::Search;
 use super::state::Tab;
 
@@ -58,9 +58,9 @@ pub enum Tone {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RowId {
     /// An observer.
-    Observer(Place),
+    Observer(ObserverIndex),
     /// An allocation site.
-    Site(Place, String),
+    Site(ObserverIndex, String),
     /// A node of an observer's tree.
     Node(NodePath),
     /// A warning, by its rule and its subject.
@@ -82,7 +82,7 @@ pub struct Row {
 
 impl Row {
     /// The observer that the row is about.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<ObserverIndex> {
         match &self.id {
             RowId::Observer(place) | RowId::Site(place, _) => Some(*place),
             RowId::Node(path) => Some(path.place),
@@ -137,7 +137,7 @@ pub fn columns(tab: Tab) -> &'static [Column] {
 pub fn rows(tab: Tab, database: &Database, at: u64, search: &str, folds: &Folds) -> Vec<Row> {
     let search = Search::new(search);
     let is_wanted = |name: &str| search.finds(name);
-    let there = database.series().enumerate().map(|(place, series)| (Place(place), series));
+    let there = database.series().enumerate().map(|(place, series)| (ObserverIndex(place), series));
     let there = there.filter(|(_, series)| database.is_known(series, at));
     let there = there.filter(|(_, series)| belongs(tab, series));
     match tab {
@@ -202,7 +202,7 @@ pub fn belongs(tab: Tab, series: &Series) -> bool {
     }
 }
 
-fn row(tab: Tab, database: &Database, place: Place, series: &Series, at: u64) -> Row {
+fn row(tab: Tab, database: &Database, place: ObserverIndex, series: &Series, at: u64) -> Row {
     let value = series.at(at).map(|(_, value)| value);
     let measure = Measure::of(place, series, at);
     let name = Cell::text(full_name(series));

@@ -4,7 +4,7 @@ use bactrian_analysis::live::numbers::{show, show_rate, show_whole};
 use bactrian_live::{Series, Site, Unit, Value};
 
 use super::{Cell, Column, Row, RowId, Tone};
-use crate::measure::{Measure, Part, Place};
+use crate::measure::{Measure, ObserverIndex, Part};
 use bactrian_analysis::units::show_share;
 
 /// The location is more important than the shares: its line must be visible on small screens too.
@@ -17,7 +17,7 @@ pub const COLUMNS: &[Column] = &[
     Column::number("samples", 9),
 ];
 
-pub fn rows(place: Place, series: &Series, at: u64) -> Vec<Row> {
+pub fn rows(place: ObserverIndex, series: &Series, at: u64) -> Vec<Row> {
     // The caller says why there are none.
     let Some((_, Value::Sites(sites))) = series.at(at) else { return Vec::new() };
     let sum = |number: fn(&Site) -> f64| sites.iter().map(number).sum::<f64>();

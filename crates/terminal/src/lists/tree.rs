@@ -9,7 +9,7 @@ use bactrian_analysis::live::numbers::show_whole;
 use bactrian_live::{Node, Series, Tree, Value};
 
 use super::{Cell, Column, Row, RowId, Tone};
-use crate::measure::{Measure, Place, full_name};
+use crate::measure::{Measure, ObserverIndex, full_name};
 
 pub const COLUMNS: &[Column] = &[Column::text("tree"), Column::number("nodes", 9)];
 
@@ -18,7 +18,7 @@ pub const COLUMNS: &[Column] = &[Column::text("tree"), Column::number("nodes", 9
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodePath {
     /// The observer of the tree.
-    pub place: Place,
+    pub place: ObserverIndex,
     /// The child indices from the root.
     pub path: Vec<u32>,
 }
@@ -150,7 +150,7 @@ struct Waiting {
     is_last: bool,
 }
 
-pub fn rows(place: Place, series: &Series, at: u64, folds: &Folds) -> Vec<Row> {
+pub fn rows(place: ObserverIndex, series: &Series, at: u64, folds: &Folds) -> Vec<Row> {
     let measure = Measure::of(place, series, at);
     let name = full_name(series);
     let top = |said: String, tone| {
@@ -186,7 +186,7 @@ fn fold_sign(is_open: bool) -> char {
     if is_open { '▾' } else { '▸' }
 }
 
-fn add_nodes(place: Place, tree: &Tree, folds: &Folds, rows: &mut Vec<Row>) {
+fn add_nodes(place: ObserverIndex, tree: &Tree, folds: &Folds, rows: &mut Vec<Row>) {
     let walk = Walk::new(tree);
     let first =
         Waiting { number: 0, parent: u32::MAX, path: vec![0], indent: "  ".into(), is_last: true };
@@ -292,7 +292,7 @@ mod tests {
 
     fn shown(database: &Database, folds: &Folds) -> Vec<String> {
         let series = database.named("t").expect("declared");
-        let rows = rows(Place(0), series, 1, folds);
+        let rows = rows(ObserverIndex(0), series, 1, folds);
         rows.into_iter().map(|row| row.cells[0].text.clone()).collect()
     }
 
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(shown, expected.map(String::from));
         let series = database.named("t").expect("declared");
         let Some((_, Value::Tree(tree))) = series.at(1) else { panic!("a tree") };
-        let path = |path: &[u32]| NodePath { place: Place(0), path: path.to_vec() };
+        let path = |path: &[u32]| NodePath { place: ObserverIndex(0), path: path.to_vec() };
         assert_eq!(definition(tree, &path(&[0, 1, 0])), Some(path(&[0, 0, 0])));
         assert_eq!(definition(tree, &path(&[0, 1, 1])), Some(path(&[0])));
         assert_eq!(definition(tree, &path(&[0, 0, 0])), None);
@@ -327,11 +327,11 @@ mod tests {
         let database = database(&[("root", &[1]), ("child", &[2]), ("leaf", &[])]);
         let mut folds = Folds::default();
         assert_eq!(shown(&database, &folds), ["▾ t", "  ▾ root", "  └─▸ child"]);
-        folds.toggle(NodePath { place: Place(0), path: vec![0, 0] });
+        folds.toggle(NodePath { place: ObserverIndex(0), path: vec![0, 0] });
         assert_eq!(shown(&database, &folds).len(), 4);
         folds.change_depth(false);
         assert_eq!(shown(&database, &folds), ["▾ t", "  ▸ root"]);
-        folds.reveal(&NodePath { place: Place(0), path: vec![0, 0, 0] });
+        folds.reveal(&NodePath { place: ObserverIndex(0), path: vec![0, 0, 0] });
         assert_eq!(shown(&database, &folds).len(), 4);
     }
 

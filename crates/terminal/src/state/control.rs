@@ -3,14 +3,14 @@
 use bactrian_live::{Action, Database, Value, names};
 
 use super::{Effect, Over, Prompt, Purpose, State};
-use crate::measure::{Place, full_name};
+use crate::measure::{ObserverIndex, full_name};
 
 /// The range of reasonable periods, in milliseconds.
 const PERIODS: std::ops::RangeInclusive<u32> = 10..=3_600_000;
 
 impl State {
     /// The selected observer.
-    fn meant(&self) -> Option<Place> {
+    fn meant(&self) -> Option<ObserverIndex> {
         if let Over::Details(subject, _) = &self.over {
             return Some(subject.place);
         }

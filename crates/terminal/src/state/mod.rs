@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 
 use super::layout::Layout;
 use super::lists::{self, Cell, Folds, Row, RowId, Tone};
-use super::measure::{Measure, Part, Place, parts};
+use super::measure::{Measure, ObserverIndex, Part, parts};
 use crate::session::Status;
 
 pub use list::List;
@@ -114,7 +114,7 @@ pub enum Over {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The observer.
-    pub place: Place,
+    pub place: ObserverIndex,
     /// The allocation site, if the observer has several.
     pub site: Option<String>,
 }

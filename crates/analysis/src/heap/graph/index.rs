@@ -29,7 +29,7 @@ const MOST_SECTIONS: u64 = 64;
 /// The contents of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum Kind {
+pub(super) enum IndexSection {
     Offsets = 1,
     Targets,
     Weights,
@@ -138,16 +138,16 @@ impl Index {
     }
 
     /// The numbers of a section; None if it is missing or damaged.
-    pub fn column<T: Pod>(&self, kind: Kind) -> Option<Column<T>> {
+    pub fn column<T: Pod>(&self, kind: IndexSection) -> Option<Column<T>> {
         self.section(kind).and_then(|(range, _)| self.map.column(range).ok())
     }
 
     /// The bytes of a section; None if it is missing or damaged.
-    fn bytes(&self, kind: Kind) -> Option<&[u8]> {
+    fn bytes(&self, kind: IndexSection) -> Option<&[u8]> {
         self.section(kind).map(|(_, bytes)| bytes)
     }
 
-    fn section(&self, kind: Kind) -> Option<(Range<usize>, &[u8])> {
+    fn section(&self, kind: IndexSection) -> Option<(Range<usize>, &[u8])> {
         let section = self.sections.iter().find(|section| section.kind == kind as u64)?;
         let (start, end) = section.range;
         let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
@@ -170,16 +170,16 @@ fn sum_of(header: &Header, list: &[u8]) -> u64 {
 
 /// Sections to be written.
 #[derive(Default)]
-pub(super) struct Sections<'a>(Vec<(Kind, &'a [u8])>);
+pub(super) struct Sections<'a>(Vec<(IndexSection, &'a [u8])>);
 
 impl<'a> Sections<'a> {
     /// Adds a section.
-    pub fn add<T: Pod>(&mut self, kind: Kind, numbers: &'a [T]) {
+    pub fn add<T: Pod>(&mut self, kind: IndexSection, numbers: &'a [T]) {
         self.0.push((kind, bytemuck::cast_slice(numbers)));
     }
 
     /// Adds sections of the old index whose kinds are still missing.
-    pub fn add_old(&mut self, old: &'a Index, kinds: &[Kind]) {
+    pub fn add_old(&mut self, old: &'a Index, kinds: &[IndexSection]) {
         for &kind in kinds {
             let is_there = self.0.iter().any(|(known, _)| *known == kind);
             // Damaged sections must not get a new checksum.
@@ -197,8 +197,9 @@ impl<'a> Sections<'a> {
     /// The size of the file.
     fn file_bytes(&self) -> u64 {
         let start = size_of::<Header>() + self.0.len() * size_of::<Entry>();
-        let add =
-            |at: usize, (_, bytes): &(Kind, &[u8])| at.next_multiple_of(ALIGNMENT) + bytes.len();
+        let add = |at: usize, (_, bytes): &(IndexSection, &[u8])| {
+            at.next_multiple_of(ALIGNMENT) + bytes.len()
+        };
         self.0.iter().fold(start, add) as u64
     }
 

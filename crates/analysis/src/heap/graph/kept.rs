@@ -11,7 +11,7 @@ use bactrian_types::Overview;
 use super::Heap;
 use super::build::Built;
 use super::holders::{Holders, Planted};
-use super::index::{Index, Kind, Sections};
+use super::index::{Index, IndexSection, Sections};
 use super::numbers::{ClassTotal, HeldNumbers, HolderSizes};
 use super::types::{NO_TYPE, Named, ShapeKey};
 use crate::heap::census::Census;
@@ -33,23 +33,23 @@ pub(super) fn load(
     let ((graph, weights), class_of) = rayon::join(
         || {
             rayon::join(
-                || graph(index, Kind::Offsets, Kind::Targets),
-                || index.column::<u32>(Kind::Weights),
+                || graph(index, IndexSection::Offsets, IndexSection::Targets),
+                || index.column::<u32>(IndexSection::Weights),
             )
         },
-        || index.column::<u32>(Kind::ClassOf),
+        || index.column::<u32>(IndexSection::ClassOf),
     );
     let (graph, weights, class_of) = (graph?, weights?, class_of?);
     let overview = match has_types {
-        true => Some(Overview::from_bytes(&index.column::<u8>(Kind::TypeOverview)?)?),
+        true => Some(Overview::from_bytes(&index.column::<u8>(IndexSection::TypeOverview)?)?),
         false => None,
     };
     let shape_keys = shape_keys(index, overview.as_ref())?;
     let shape_of = match has_types {
-        true => Some(index.column::<u32>(Kind::ShapeOf)?),
+        true => Some(index.column::<u32>(IndexSection::ShapeOf)?),
         false => None,
     };
-    let census = Census::from_numbers(&index.column::<u64>(Kind::Census)?)?;
+    let census = Census::from_numbers(&index.column::<u64>(IndexSection::Census)?)?;
     let blocks = snapshot.blocks() as usize;
     let first = Node::try_from(blocks).ok()?;
     let class_at = |node: Node| class_of.get(node as usize).copied().unwrap_or(u32::MAX);
@@ -68,11 +68,11 @@ pub(super) fn load(
 
 /// The shapes by number.
 fn shape_keys(index: &Index, overview: Option<&Overview>) -> Option<Vec<ShapeKey>> {
-    let numbers = index.column::<u32>(Kind::ClassNumbers)?;
+    let numbers = index.column::<u32>(IndexSection::ClassNumbers)?;
     let Some(overview) = overview else {
         return Some(numbers.iter().map(|&number| ShapeKey { number, of: NO_TYPE }).collect());
     };
-    let types = index.column::<u32>(Kind::ShapeTypes)?;
+    let types = index.column::<u32>(IndexSection::ShapeTypes)?;
     let is_type = |&of: &u32| of == NO_TYPE || (of as usize) < overview.classes.len();
     let fits = types.len() == numbers.len() && types.iter().all(is_type);
     let keys = numbers.iter().zip(types.iter()).map(|(&number, &of)| ShapeKey { number, of });
@@ -96,7 +96,7 @@ fn are_classes(
     shape_of.len() == class_of.len() && class_of.iter().zip(shape_of).all(goes_with)
 }
 
-fn graph(index: &Index, offsets: Kind, targets: Kind) -> Option<Graph> {
+fn graph(index: &Index, offsets: IndexSection, targets: IndexSection) -> Option<Graph> {
     Graph::new(index.column(offsets)?, index.column(targets)?).ok()
 }
 
@@ -163,10 +163,10 @@ impl Heap {
     pub(super) fn load_dominators(&self, index: &Index) -> Option<Dominators> {
         let (parent, retained) = rayon::join(
             || {
-                let parents = index.column::<Node>(Kind::Dominators)?;
+                let parents = index.column::<Node>(IndexSection::Dominators)?;
                 (parents.len() == self.graph.nodes() && is_forest(&parents)).then_some(parents)
             },
-            || index.column::<u64>(Kind::Retained),
+            || index.column::<u64>(IndexSection::Retained),
         );
         let (parent, retained) = (parent?, retained?);
         let all: u64 = self.weights.iter().map(|&weight| u64::from(weight)).sum();
@@ -176,8 +176,8 @@ impl Heap {
     }
 
     pub(super) fn load_components(&self, index: &Index) -> Option<Components> {
-        let of = index.column::<u32>(Kind::Components)?;
-        let [count] = index.column::<u32>(Kind::ComponentCount)?[..] else { return None };
+        let of = index.column::<u32>(IndexSection::Components)?;
+        let [count] = index.column::<u32>(IndexSection::ComponentCount)?[..] else { return None };
         let fits = of.len() == self.graph.nodes()
             && count as usize <= of.len()
             && of.iter().all(|&component| component < count || component == NONE);
@@ -185,25 +185,25 @@ impl Heap {
     }
 
     pub(super) fn load_shares(&self, index: &Index) -> Option<Column<f64>> {
-        let shares = index.column::<f64>(Kind::Shares)?;
+        let shares = index.column::<f64>(IndexSection::Shares)?;
         let fits =
             shares.len() == self.graph.nodes() && shares.iter().all(|share| share.is_finite());
         fits.then_some(shares)
     }
 
     pub(super) fn load_shortest(&self, index: &Index) -> Option<Column<Node>> {
-        let parents = index.column::<Node>(Kind::Shortest)?;
+        let parents = index.column::<Node>(IndexSection::Shortest)?;
         (parents.len() == self.graph.nodes() && is_forest(&parents)).then_some(parents)
     }
 
     pub(super) fn load_reversed(&self, index: &Index) -> Option<Graph> {
-        let reversed = graph(index, Kind::ReversedOffsets, Kind::ReversedTargets)?;
+        let reversed = graph(index, IndexSection::ReversedOffsets, IndexSection::ReversedTargets)?;
         let fits = (reversed.nodes(), reversed.edges()) == (self.graph.nodes(), self.graph.edges());
         fits.then_some(reversed)
     }
 
     pub(super) fn load_held(&self, index: &Index) -> Option<HeldNumbers> {
-        let numbers = index.column::<u64>(Kind::Held)?;
+        let numbers = index.column::<u64>(IndexSection::Held)?;
         let (unreached, numbers) = numbers.split_first()?;
         let held = numbers.chunks_exact(OF_HELD).map(|numbers| HolderSizes {
             shallow: numbers[0],
@@ -220,7 +220,7 @@ impl Heap {
     pub(super) fn load_totals(
         &self,
         index: &Index,
-        kind: Kind,
+        kind: IndexSection,
         count: usize,
     ) -> Option<Vec<ClassTotal>> {
         let numbers = index.column::<u64>(kind)?;
@@ -257,48 +257,50 @@ impl Heap {
         let typing = known.and_then(|known| known.typing.get());
         let details = typing.map(|typing| (typing.details_to_bytes(), typing.form_numbers()));
         let mut sections = Sections::default();
-        sections.add(Kind::Offsets, self.graph.offsets());
-        sections.add(Kind::Targets, self.graph.targets());
-        sections.add(Kind::Weights, &self.weights);
-        sections.add(Kind::ClassOf, &self.class_of);
-        sections.add(Kind::ClassNumbers, &shapes);
+        sections.add(IndexSection::Offsets, self.graph.offsets());
+        sections.add(IndexSection::Targets, self.graph.targets());
+        sections.add(IndexSection::Weights, &self.weights);
+        sections.add(IndexSection::ClassOf, &self.class_of);
+        sections.add(IndexSection::ClassNumbers, &shapes);
         if let Some((overview, shape_of)) = overview.as_ref().zip(self.shape_of.as_ref()) {
-            sections.add(Kind::ShapeOf, shape_of);
-            sections.add(Kind::ShapeTypes, &types);
-            sections.add(Kind::TypeOverview, overview);
+            sections.add(IndexSection::ShapeOf, shape_of);
+            sections.add(IndexSection::ShapeTypes, &types);
+            sections.add(IndexSection::TypeOverview, overview);
         }
         if let Some((typing, (details, forms))) = typing.zip(details.as_ref()) {
             let columns = typing.columns(forms);
-            sections.add(Kind::TypeOf, columns.classes);
-            sections.add(Kind::Categories, columns.categories);
-            sections.add(Kind::Origins, columns.origins);
-            sections.add(Kind::Reasons, columns.reasons);
-            sections.add(Kind::Forms, columns.forms);
-            sections.add(Kind::BlockWords, columns.words);
-            sections.add(Kind::TypeDetails, details);
+            sections.add(IndexSection::TypeOf, columns.classes);
+            sections.add(IndexSection::Categories, columns.categories);
+            sections.add(IndexSection::Origins, columns.origins);
+            sections.add(IndexSection::Reasons, columns.reasons);
+            sections.add(IndexSection::Forms, columns.forms);
+            sections.add(IndexSection::BlockWords, columns.words);
+            sections.add(IndexSection::TypeDetails, details);
         }
-        sections.add(Kind::Census, &census);
+        sections.add(IndexSection::Census, &census);
         if let Some(dominators) = self.dominators.get() {
-            sections.add(Kind::Dominators, &dominators.parent);
-            sections.add(Kind::Retained, &dominators.retained);
+            sections.add(IndexSection::Dominators, &dominators.parent);
+            sections.add(IndexSection::Retained, &dominators.retained);
         }
         if let Some(components) = self.components.get() {
-            sections.add(Kind::Components, &components.of);
-            sections.add(Kind::ComponentCount, std::slice::from_ref(&components.count));
+            sections.add(IndexSection::Components, &components.of);
+            sections.add(IndexSection::ComponentCount, std::slice::from_ref(&components.count));
         }
         if let Some(shares) = self.shares.get() {
-            sections.add(Kind::Shares, shares);
+            sections.add(IndexSection::Shares, shares);
         }
         if let Some(shortest) = self.shortest.get() {
-            sections.add(Kind::Shortest, shortest);
+            sections.add(IndexSection::Shortest, shortest);
         }
         if let Some(reversed) = self.reversed.get() {
-            sections.add(Kind::ReversedOffsets, reversed.offsets());
-            sections.add(Kind::ReversedTargets, reversed.targets());
+            sections.add(IndexSection::ReversedOffsets, reversed.offsets());
+            sections.add(IndexSection::ReversedTargets, reversed.targets());
         }
-        for (kind, numbers) in
-            [(Kind::Held, &held), (Kind::ClassTotals, &classes), (Kind::TagTotals, &tags)]
-        {
+        for (kind, numbers) in [
+            (IndexSection::Held, &held),
+            (IndexSection::ClassTotals, &classes),
+            (IndexSection::TagTotals, &tags),
+        ] {
             if let Some(numbers) = numbers {
                 sections.add(kind, numbers);
             }
@@ -307,24 +309,24 @@ impl Heap {
             sections.add_old(
                 old,
                 &[
-                    Kind::Dominators,
-                    Kind::Retained,
-                    Kind::Components,
-                    Kind::ComponentCount,
-                    Kind::Shares,
-                    Kind::Shortest,
-                    Kind::ReversedOffsets,
-                    Kind::ReversedTargets,
-                    Kind::Held,
-                    Kind::ClassTotals,
-                    Kind::TagTotals,
-                    Kind::TypeOf,
-                    Kind::Categories,
-                    Kind::Origins,
-                    Kind::Reasons,
-                    Kind::Forms,
-                    Kind::BlockWords,
-                    Kind::TypeDetails,
+                    IndexSection::Dominators,
+                    IndexSection::Retained,
+                    IndexSection::Components,
+                    IndexSection::ComponentCount,
+                    IndexSection::Shares,
+                    IndexSection::Shortest,
+                    IndexSection::ReversedOffsets,
+                    IndexSection::ReversedTargets,
+                    IndexSection::Held,
+                    IndexSection::ClassTotals,
+                    IndexSection::TagTotals,
+                    IndexSection::TypeOf,
+                    IndexSection::Categories,
+                    IndexSection::Origins,
+                    IndexSection::Reasons,
+                    IndexSection::Forms,
+                    IndexSection::BlockWords,
+                    IndexSection::TypeDetails,
                 ],
             );
         }

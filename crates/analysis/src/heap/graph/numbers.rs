@@ -9,7 +9,7 @@ use std::thread;
 use bactrian_graph::{Dominators, NONE, Node};
 
 use super::Heap;
-use super::index::{Index, Kind};
+use super::index::{Index, IndexSection};
 
 /// The most blocks visited one by one for a holder's reachable size, before falling back to passes for many
 /// holders at once.
@@ -168,7 +168,7 @@ impl Heap {
     pub fn class_totals(&self) -> &[ClassTotal] {
         let count = self.classes().len();
         self.numbers.classes.get_or_init(|| {
-            let load = |index: &Index| self.load_totals(index, Kind::ClassTotals, count);
+            let load = |index: &Index| self.load_totals(index, IndexSection::ClassTotals, count);
             let class_of = self.class_of();
             let class = |node: Node| class_of.get(node as usize).copied().unwrap_or(u32::MAX);
             self.kept_or(load, || self.totals_by(count, class))
@@ -178,7 +178,7 @@ impl Heap {
     /// The totals of each tag from 0 to 255; unreadable blocks have no tag.
     pub fn tag_totals(&self) -> &[ClassTotal] {
         self.numbers.tags.get_or_init(|| {
-            let load = |index: &Index| self.load_totals(index, Kind::TagTotals, 256);
+            let load = |index: &Index| self.load_totals(index, IndexSection::TagTotals, 256);
             let tags = self.shapes().iter().map(|shape| shape.tag.map_or(u32::MAX, u32::from));
             let tags: Vec<u32> = tags.collect();
             let shape_of = self.shape_of();

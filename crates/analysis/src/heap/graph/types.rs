@@ -15,7 +15,7 @@ use bactrian_types::{ClassId, Coverage, Overview, Table, TypeClass, Typing, Unit
 
 use super::Heap;
 use super::classes::{Class, ClassKind, Classifier, HOLDER, UNREAD};
-use super::index::{Index, Kind};
+use super::index::{Index, IndexSection};
 
 /// A type table with which heaps can be opened.
 #[derive(Clone, Debug)]
@@ -253,13 +253,13 @@ impl Heap {
 
 /// Loads the types of all blocks from an index.
 fn load(index: &Index, overview: &Overview, blocks: usize) -> Option<Typing> {
-    let classes = index.column::<u32>(Kind::TypeOf)?;
-    let categories = index.column::<u8>(Kind::Categories)?;
-    let origins = index.column::<u32>(Kind::Origins)?;
-    let reasons = index.column::<u16>(Kind::Reasons)?;
-    let forms = index.column::<u16>(Kind::Forms)?;
-    let words = index.column::<u32>(Kind::BlockWords)?;
-    let details = index.column::<u8>(Kind::TypeDetails)?;
+    let classes = index.column::<u32>(IndexSection::TypeOf)?;
+    let categories = index.column::<u8>(IndexSection::Categories)?;
+    let origins = index.column::<u32>(IndexSection::Origins)?;
+    let reasons = index.column::<u16>(IndexSection::Reasons)?;
+    let forms = index.column::<u16>(IndexSection::Forms)?;
+    let words = index.column::<u32>(IndexSection::BlockWords)?;
+    let details = index.column::<u8>(IndexSection::TypeDetails)?;
     let columns = bactrian_types::TypingColumns {
         classes: &classes,
         categories: &categories,
