@@ -58,66 +58,13 @@ const NAMES: &[&str] = &[
 /// What was generated from sources that are checked themselves.
 const BUILT: &str = "ui/dist/";
 
-/// A file, the name of a type in it, and why it may have it.
-type Exception = (&'static str, &'static str, &'static str);
-
-/// Types that may have such a name.
-const ALLOWED: &[Exception] = &[
-    ("crates/analysis/src/filter.rs", "Place", "not renamed yet"),
-    ("crates/analysis/src/heap/contents.rs", "Kind", "not renamed yet"),
-    ("crates/analysis/src/heap/graph/index.rs", "Kind", "not renamed yet"),
-    ("crates/analysis/src/live/measure.rs", "Place", "not renamed yet"),
-    ("crates/bactrian/tests/record/runs.rs", "Place", "not renamed yet"),
-    ("crates/bactrian/tests/snapshot/programs.rs", "Kind", "not renamed yet"),
-    ("crates/capture/src/doctor/facts.rs", "Image", "not renamed yet"),
-    ("crates/capture/src/heap/image.rs", "Image", "not renamed yet"),
-    ("crates/capture/src/heap/names.rs", "Kind", "not renamed yet"),
-    ("crates/capture/src/heap/roots/mod.rs", "Place", "not renamed yet"),
-    ("crates/capture/src/heap/target/symbols.rs", "Kind", "not renamed yet"),
-    ("crates/capture/src/memory/core/image.rs", "Image", "not renamed yet"),
-    ("crates/capture/src/program.rs", "Error", "not renamed yet"),
-    ("crates/capture/src/types/mod.rs", "Error", "not renamed yet"),
-    ("crates/export/tests/export/traces.rs", "Code", "not renamed yet"),
-    ("crates/graph/src/error.rs", "Error", "not renamed yet"),
-    ("crates/live/src/model.rs", "Kind", "not renamed yet"),
-    ("crates/live/src/recording.rs", "Error", "not renamed yet"),
-    ("crates/ocaml/src/bytecode/debug.rs", "Location", "not renamed yet"),
-    ("crates/ocaml/src/bytecode/instruction.rs", "Code", "not renamed yet"),
-    ("crates/ocaml/src/bytecode/program.rs", "Place", "not renamed yet"),
-    ("crates/ocaml/src/error.rs", "Error", "not renamed yet"),
-    ("crates/ocaml/src/executable/mod.rs", "Kind", "not renamed yet"),
-    ("crates/ocaml/src/fingerprint.rs", "Code", "not renamed yet"),
-    ("crates/ocaml/src/frames.rs", "Location", "not renamed yet"),
-    ("crates/snapshot/src/error.rs", "Error", "not renamed yet"),
-    ("crates/snapshot/src/model/tables.rs", "Location", "not renamed yet"),
-    ("crates/snapshot/src/model/tables.rs", "Code", "not renamed yet"),
-    ("crates/snapshot/src/wire/section.rs", "Kind", "not renamed yet"),
-    ("crates/snapshot/src/wire/section.rs", "Place", "not renamed yet"),
-    ("crates/trace/src/error.rs", "Error", "not renamed yet"),
-    ("crates/trace/src/frames.rs", "Location", "not renamed yet"),
-    ("crates/trace/src/reader/stream.rs", "Kind", "not renamed yet"),
-    ("crates/trace/tests/trace/events.rs", "Place", "not renamed yet"),
-    ("crates/types/src/infer/image.rs", "Image", "not renamed yet"),
-    ("crates/types/src/table/model.rs", "Kind", "not renamed yet"),
-    ("crates/types/src/table/read.rs", "Error", "not renamed yet"),
-];
-
 pub fn check(tree: &Tree) -> Vec<Problem> {
-    check_except(tree, ALLOWED)
-}
-
-fn check_except(tree: &Tree, allowed: &[Exception]) -> Vec<Problem> {
     let texts = tree.with_extension(&["rs", "ts", "tsx", "mjs", "js", "ml", "mli", "md"]);
     let written = texts.filter(|text| !text.path.starts_with(BUILT));
     let mut problems: Vec<Problem> = written.flat_map(phrases_in).collect();
-    problems.extend(tree.with_extension(&["rs"]).flat_map(|text| names_in(text, allowed)));
-    problems.extend(allowed.iter().filter(|exception| !is_there(tree, exception)).map(
-        |(path, name, _)| Problem {
-            path: (*path).to_owned(),
-            line: 0,
-            what: format!("has no type {name} any more: remove the exception in tidy/glossary.rs"),
-        },
-    ));
+    // What tests declare is visible in one test program only.
+    let crates = tree.with_extension(&["rs"]).filter(|text| !text.path.contains("/tests/"));
+    problems.extend(crates.flat_map(names_in));
     problems
 }
 
@@ -195,13 +142,12 @@ fn tokens(text: &Text) -> Vec<(usize, Token<'_>)> {
     tokens
 }
 
-fn names_in(text: &Text, allowed: &[Exception]) -> Vec<Problem> {
+fn names_in(text: &Text) -> Vec<Problem> {
     let code = code_only(&text.content);
     let named =
         code.lines().enumerate().filter_map(|(at, line)| Some((at + 1, public_type(line)?)));
     named
         .filter(|(_, name)| NAMES.contains(name))
-        .filter(|(_, name)| !allowed.iter().any(|(path, of, _)| *path == text.path && of == name))
         .map(|(line, name)| {
             text.problem(
                 line,
@@ -209,11 +155,6 @@ fn names_in(text: &Text, allowed: &[Exception]) -> Vec<Problem> {
             )
         })
         .collect()
-}
-
-fn is_there(tree: &Tree, (path, name, _): &Exception) -> bool {
-    let Some(text) = tree.text(path) else { return false };
-    code_only(&text.content).lines().any(|line| public_type(line) == Some(name))
 }
 
 /// The name of the type that a line of code makes visible outside its module.
@@ -233,10 +174,6 @@ mod tests {
     use super::*;
     use crate::tidy::said;
 
-    fn found(files: &[(&str, &str)]) -> Vec<String> {
-        said(|tree| check_except(tree, &[]), files)
-    }
-
     /// The first alternatives of each phrase.
     fn examples() -> impl Iterator<Item = Vec<&'static str>> {
         PHRASES.iter().map(|phrase| phrase.words.iter().map(|word| word[0]).collect())
@@ -253,7 +190,7 @@ mod tests {
                 ("a.tsx", format!("<p>{phrase}</p>\n")),
                 ("a.md", format!("- {phrase}\n")),
             ] {
-                let lines = found(&[(path, &text)]);
+                let lines = said(check, &[(path, &text)]);
                 assert!(
                     lines.iter().any(|line| line.contains(&format!("\"{phrase}\""))),
                     "{text}{lines:?}"
@@ -267,11 +204,11 @@ mod tests {
         for words in examples() {
             let (first, rest) = (words[0], words[1..].join(" "));
             let wrapped = format!("//! {first}\n//! {rest}\n");
-            assert_eq!(found(&[("a.rs", &wrapped)]).len(), 1, "{wrapped}");
+            assert_eq!(said(check, &[("a.rs", &wrapped)]).len(), 1, "{wrapped}");
             for text in
                 [format!("//! {first}, {rest}\n"), format!("//! {first}.\n//!\n//! {rest}\n")]
             {
-                assert_eq!(found(&[("a.rs", &text)]), [""; 0], "{text}");
+                assert_eq!(said(check, &[("a.rs", &text)]), [""; 0], "{text}");
             }
         }
     }
@@ -280,9 +217,9 @@ mod tests {
     fn who_may_refer_to_somebody() {
         let sends = PHRASES[0].words[1][2];
         let text = format!("A client who {sends} much, and one, who {sends} little.\n");
-        assert_eq!(found(&[("a.md", &text)]), [""; 0]);
+        assert_eq!(said(check, &[("a.md", &text)]), [""; 0]);
         for text in [format!("Who {sends} much\n"), format!("for who {sends} much\n")] {
-            assert_eq!(found(&[("a.md", &text)]).len(), 1, "{text}");
+            assert_eq!(said(check, &[("a.md", &text)]).len(), 1, "{text}");
         }
     }
 
@@ -290,11 +227,11 @@ mod tests {
     fn visible_types_have_qualified_names() {
         let name = NAMES[1];
         let bad = format!("//! A.\npub enum {name} {{}}\npub(crate) struct {name}<'a>(&'a u8);\n");
-        let lines = found(&[("a.rs", &bad)]);
+        let lines = said(check, &[("a.rs", &bad)]);
         assert_eq!(lines.len(), 2, "{lines:?}");
         let good = format!(
             "//! A.\npub enum Snapshot{name} {{}}\nenum {name} {{}}\ntype {name} = u8;\n// pub enum {name}\n"
         );
-        assert_eq!(found(&[("a.rs", &good)]), [""; 0]);
+        assert_eq!(said(check, &[("a.rs", &good), ("crates/a/tests/b.rs", &bad)]), [""; 0]);
     }
 }
