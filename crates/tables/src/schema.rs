@@ -72,34 +72,26 @@ pub const BLOCKS: Table = Table {
     about: "A block of the heap",
     columns: &[
         column("id", Whole, "its number, for joins and for `bactrian heap show @ID`"),
-        column("address", Whole, "where it was in the program"),
-        column("class", Text, "what it is: its type, or tag and size where that is not known"),
-        nullable("type", Text, "its type, if that is known"),
+        column("address", Whole, "its address in the program"),
+        column("class", Text, "its class: its type, or its tag and size if the type is unknown"),
+        nullable("type", Text, "its type, if known"),
         column(
             "kind",
             Text,
-            "what it is by its tag: structured, string, float, closure, custom and so on",
+            "its kind by its tag: structured, string, float, closure, custom and so on",
         ),
         column("tag", Whole, "its tag"),
-        column("words", Whole, "its words of 8 bytes, with its header"),
-        nullable(
-            "retained",
-            Whole,
-            "bytes that would be free without it; null if no root reaches it",
-        ),
+        column("words", Whole, "its size in words of 8 bytes, including the header"),
+        nullable("retained", Whole, "its retained size in bytes; null if no root reaches it"),
         column("reachable", Truth, "whether a root reaches it"),
-        nullable(
-            "idom",
-            Whole,
-            "the block that alone holds it; null if that is a root, or several roots hold it",
-        ),
+        nullable("idom", Whole, "its immediate dominator; null if that is a root or several roots"),
         nullable(
             "root",
             Text,
-            "the module, stack or other root that alone holds it; null if several do",
+            "the module, stack or other root that dominates it; null if only several roots together do",
         ),
-        nullable("site", Text, "where it was allocated, if it was sampled"),
-        nullable("age", Real, "seconds from then to the snapshot"),
+        nullable("site", Text, "its allocation site, if it was sampled"),
+        nullable("age", Real, "seconds from its allocation to the snapshot"),
         column("generation", Text, "minor, major or static"),
     ],
 };
@@ -109,11 +101,11 @@ pub const EDGES: Table = Table {
     name: "edges",
     about: "A pointer from one block to another",
     columns: &[
-        column("from", Whole, "the block that has it"),
+        column("from", Whole, "the block that contains the pointer"),
         nullable(
             "field",
             Whole,
-            "in which field; null for the stack of a continuation and the data of an ephemeron",
+            "the field; null for the stack of a continuation and the data of an ephemeron",
         ),
         column("to", Whole, "the block that it points to"),
     ],
@@ -126,7 +118,7 @@ pub const ROOTS: Table = Table {
     columns: &[
         column("holder", Whole, "the number of the root, for `bactrian heap show @HOLDER`"),
         column("kind", Text, "globals, stacks, finalisers and so on"),
-        column("name", Text, "what the root is called"),
+        column("name", Text, "the name of the root"),
         column("to", Whole, "the block that it points to"),
     ],
 };
@@ -139,8 +131,8 @@ pub const CLASSES: Table = Table {
         column("class", Text, "the class"),
         column("kind", Text, "type, string, float, closure, custom and so on"),
         column("blocks", Whole, "how many"),
-        column("bytes", Whole, "their bytes, with headers"),
-        column("retained", Whole, "bytes that would be free without them"),
+        column("bytes", Whole, "their size in bytes, including headers"),
+        column("retained", Whole, "their retained size in bytes"),
     ],
 };
 
@@ -150,11 +142,11 @@ pub const STRINGS: Table = Table {
     about: "A string or bytes",
     columns: &[
         column("id", Whole, "its block"),
-        column("length", Whole, "its bytes"),
+        column("length", Whole, "its length in bytes"),
         nullable(
             "text",
             Text,
-            "how it begins, if the snapshot was asked to keep that; other bytes than UTF-8 are replaced",
+            "its beginning, if the snapshot keeps it; bytes that are not UTF-8 are replaced",
         ),
     ],
 };
@@ -162,36 +154,36 @@ pub const STRINGS: Table = Table {
 /// Of a trace: sampled allocations.
 pub const OBJECTS: Table = Table {
     name: "objects",
-    about: "A sampled allocation. What it stands for is its samples divided by the rate: `sum(samples) / any_value(rate) * 8` is an estimate of bytes",
+    about: "A sampled allocation. It represents its samples divided by the rate: `sum(samples) / any_value(rate) * 8` estimates bytes",
     columns: &[
         column("id", Whole, "its number in the trace"),
-        column("time", Real, "when it was allocated, in seconds since the start"),
-        column("domain", Whole, "by which domain"),
-        column("words", Whole, "its size in words, without its header"),
-        column("samples", Whole, "how many of its words were sampled"),
-        column(
-            "rate",
-            Real,
-            "samples for each word that is allocated; 1: every allocation is here",
-        ),
+        column("time", Real, "the time of its allocation, in seconds since the start"),
+        column("domain", Whole, "the domain that allocated it"),
+        column("words", Whole, "its size in words, without the header"),
+        column("samples", Whole, "the number of its words that were sampled"),
+        column("rate", Real, "samples per allocated word; 1 if every allocation was recorded"),
         column("heap", Text, "minor, major or external"),
         column("stack", Whole, "its stack"),
-        nullable("promoted", Real, "when it went to the major heap"),
-        nullable("collected", Real, "when it was collected; null: never, as far as the trace goes"),
-        nullable("lifetime", Real, "seconds from its allocation until then"),
+        nullable("promoted", Real, "the time of its promotion"),
+        nullable(
+            "collected",
+            Real,
+            "the time of its collection; null if it was not collected before the end of the trace",
+        ),
+        nullable("lifetime", Real, "seconds from its allocation to its collection"),
     ],
 };
 
 /// Of a trace: distinct stacks.
 pub const STACKS: Table = Table {
     name: "stacks",
-    about: "A stack that allocates",
+    about: "An allocating stack",
     columns: &[
         column("stack", Whole, "its number"),
-        nullable("leaf", Text, "the function that allocates; null: there are no frames"),
-        nullable("file", Text, "in which file"),
-        nullable("line", Whole, "in which line"),
-        column("depth", Whole, "how many frames it has"),
+        nullable("leaf", Text, "the allocating function; null if there are no frames"),
+        nullable("file", Text, "its file"),
+        nullable("line", Whole, "its line"),
+        column("depth", Whole, "its number of frames"),
     ],
 };
 
@@ -201,7 +193,7 @@ pub const FRAMES: Table = Table {
     about: "A frame of a stack",
     columns: &[
         column("stack", Whole, "the stack"),
-        column("position", Whole, "0 is the function that allocates, 1 its caller and so on"),
+        column("position", Whole, "0 for the allocating function, 1 for its caller and so on"),
         column("function", Text, "the function"),
         nullable("file", Text, "its file"),
         nullable("line", Whole, "the line of the call"),
@@ -211,40 +203,44 @@ pub const FRAMES: Table = Table {
 /// Of a recording: numbers over time.
 pub const VALUES: Table = Table {
     name: "values",
-    about: "A number that changed. What is not told again has not changed",
+    about: "A number that changed. A number without a new row has not changed",
     columns: &[
-        column("time", Real, "when, in seconds since the program's start"),
-        column("observer", Text, "what was observed, with its labels"),
+        column("time", Real, "the time, in seconds since the program's start"),
+        column("observer", Text, "the observer, with its labels"),
         column("kind", Text, "point, gauge, histogram and so on"),
-        column("part", Text, "which of its numbers; empty if there is one only"),
+        column("part", Text, "which of its numbers; empty if it has only one"),
         nullable("value", Real, "the number"),
-        nullable("text", Text, "what it says instead: a text, or why it failed"),
+        nullable(
+            "text",
+            Text,
+            "the text instead of a number, or the reason why the observer failed",
+        ),
     ],
 };
 
 /// Of a fleet: the samples of a stack in one minute of a program.
 pub const SAMPLES: Table = Table {
     name: "samples",
-    about: "A stack in a minute of a program on a machine. What it stands for is samples divided by the rate: `sum(samples / rate) * 8` is an estimate of bytes",
+    about: "A stack in one minute of a program on a machine. It represents its samples divided by the rate: `sum(samples / rate) * 8` estimates bytes",
     columns: &[
         column("time", Whole, "the start of the minute, in seconds since 1970"),
         column("service", Text, "the service"),
-        nullable("version", Text, "its version, if that was said"),
+        nullable("version", Text, "its version, if it was given"),
         column("host", Text, "the machine"),
         column("pid", Whole, "the process"),
-        column("start", Whole, "when that was started, in seconds since 1970"),
-        column("build_id", Text, "which build of the program it is"),
+        column("start", Whole, "the start of the process, in seconds since 1970"),
+        column("build_id", Text, "the build of the program"),
         nullable("ocaml", Text, "the version of OCaml"),
-        column("labels", Text, "whatever else was said: `zone=a,team=b`"),
+        column("labels", Text, "all other labels: `zone=a,team=b`"),
         column(
             "stack_id",
             Whole,
             "the stack, for joins with `stacks`: the same wherever this program runs",
         ),
-        column("rate", Real, "samples for each word that is allocated"),
-        column("blocks", Whole, "allocations that were sampled in this minute"),
-        column("samples", Whole, "how many of their words were sampled"),
-        column("promoted", Whole, "samples of what went to the major heap"),
+        column("rate", Real, "samples per allocated word"),
+        column("blocks", Whole, "allocations sampled in this minute"),
+        column("samples", Whole, "the number of their words that were sampled"),
+        column("promoted", Whole, "samples of promoted blocks"),
         column("live_blocks", Whole, "sampled blocks that are alive at the end of the minute"),
         column("live", Whole, "their samples"),
     ],
@@ -253,57 +249,53 @@ pub const SAMPLES: Table = Table {
 /// Of a fleet: stacks of all its programs.
 pub const FLEET_STACKS: Table = Table {
     name: "stacks",
-    about: "A stack of a program. Each run tells those that it has, so that a stack of a build may be there once for each run",
+    about: "A stack of a program. Each run adds its own stacks, so a stack of a build may have one row for each run",
     columns: &[
         column("stack_id", Whole, "its number"),
         column("build_id", Text, "the build of the program"),
-        nullable("leaf", Text, "the function that allocates; null: there are no frames"),
-        nullable("file", Text, "in which file"),
-        nullable("line", Whole, "in which line"),
-        column("frames", Text, "all frames, a line each, the innermost first"),
+        nullable("leaf", Text, "the allocating function; null if there are no frames"),
+        nullable("file", Text, "its file"),
+        nullable("line", Whole, "its line"),
+        column("frames", Text, "all frames, one per line, innermost first"),
     ],
 };
 
 /// Of a fleet: what the runtime of a program counted in a minute.
 pub const RUNTIME: Table = Table {
     name: "runtime",
-    about: "A minute of a program on a machine, as its runtime and the kernel count it, with a row for each profile in `samples`. Counts are null where `ship` could not read them: it runs on another machine, or the program has ended",
+    about: "One minute of a program on a machine, as counted by its runtime and the kernel, with a row for each profile in `samples`. Counts are null where `ship` could not read them: it runs on another machine, or the program has ended",
     columns: &[
         column("time", Whole, "the start of the minute, in seconds since 1970"),
         column("service", Text, "the service"),
         nullable("version", Text, "its version, if it was given"),
         column("host", Text, "the machine"),
         column("pid", Whole, "the process"),
-        column("start", Whole, "when that was started, in seconds since 1970"),
-        column("build_id", Text, "which build of the program it is"),
+        column("start", Whole, "the start of the process, in seconds since 1970"),
+        column("build_id", Text, "the build of the program"),
         nullable("ocaml", Text, "the version of OCaml"),
         column("labels", Text, "all other labels: `zone=a,team=b`"),
         nullable("heap", Whole, "bytes of the major heap at the end of the minute"),
         nullable(
             "live",
             Whole,
-            "bytes of it that are not free: live blocks, and dead ones that were not swept yet",
+            "bytes of it that are not free: live blocks, and dead blocks that are not swept yet",
         ),
         nullable("free", Whole, "bytes of it that are free"),
-        nullable("rss", Whole, "bytes of the process in physical memory"),
+        nullable("rss", Whole, "resident bytes of the process"),
         nullable(
             "seconds",
             Real,
-            "the time that the following columns count, which ends with the minute: `sum(minor_collections) / sum(seconds)` is a rate",
+            "the time covered by the following columns, which ends with the minute: `sum(minor_collections) / sum(seconds)` is a rate",
         ),
         nullable("minor_collections", Whole, "minor collections"),
-        nullable("major_collections", Whole, "major collections that were completed"),
+        nullable("major_collections", Whole, "completed major collections"),
         nullable("compactions", Whole, "compactions of the heap"),
-        nullable("allocated_words", Whole, "words that were allocated"),
-        nullable(
-            "promoted_words",
-            Whole,
-            "words that were promoted from the minor heaps to the major heap",
-        ),
+        nullable("allocated_words", Whole, "allocated words"),
+        nullable("promoted_words", Whole, "words promoted from the minor heaps to the major heap"),
         nullable(
             "pauses",
             Whole,
-            "pauses of the program for its collector, in all domains; null unless the agent or the runtime's event ring measures them",
+            "collector pauses in all domains; null unless the agent or the runtime's event ring measures them",
         ),
         nullable(
             "pause_seconds",
@@ -326,30 +318,30 @@ pub const SUMMARIES: Table = Table {
         nullable("version", Text, "its version, if it was given"),
         column("host", Text, "the machine"),
         column("pid", Whole, "the process"),
-        column("build_id", Text, "which build of the program it is"),
+        column("build_id", Text, "the build of the program"),
         column("ocaml", Text, "the version of OCaml"),
         column("labels", Text, "all other labels: `zone=a,team=b`"),
         column(
             "snapshot",
             Whole,
-            "the number that tells this snapshot from others: the microseconds since 1970 at which it was taken",
+            "identifies the snapshot: the time at which it was taken, in microseconds since 1970",
         ),
         nullable("path", Text, "the path of the snapshot on the machine, if it was kept"),
         column(
             "class",
             Text,
-            "what the blocks are: their type, or tag and size where that is not known",
+            "their class: their type, or their tag and size if the type is unknown",
         ),
         column("kind", Text, "type, string, float, closure, custom and so on"),
         nullable(
             "root",
             Text,
-            "the module, stack or other root that alone holds them; null if several do, or none",
+            "the module, stack or other root that dominates them; null if only several roots together do, or none",
         ),
         column("reachable", Truth, "whether any root reaches them"),
         column("blocks", Whole, "how many"),
-        column("bytes", Whole, "their shallow size, with headers"),
-        column("retained", Whole, "what would be freed without them, in bytes"),
+        column("bytes", Whole, "their shallow size in bytes, including headers"),
+        column("retained", Whole, "their retained size in bytes"),
     ],
 };
 
