@@ -263,11 +263,13 @@ static uint32_t number_of(struct seen *seen, size_t mask, value node, value *que
 
 value bactrian_say_tree(value id, value root)
 {
+    static const char *const no_memory = "there is no memory for walking this tree";
+    static const char *const too_large = "this tree has more than 65000 nodes, or children of one of them";
     const size_t room = 4 * 65536;
     struct seen *seen;
     value *queue;
     uint32_t count = 0;
-    int is_too_large = 0;
+    const char *why_not = NULL;
     void *tree;
 
     if (bactrian_is_child)
@@ -275,13 +277,11 @@ value bactrian_say_tree(value id, value root)
     seen = calloc(room, sizeof *seen);
     queue = malloc(MOST_NODES * sizeof *queue);
     tree = bactrian_observe_tree();
-    if (seen == NULL || queue == NULL) {
-        is_too_large = 1;
-        count = 0;
-    } else {
+    if (seen == NULL || queue == NULL)
+        why_not = no_memory;
+    else
         number_of(seen, room - 1, root, queue, &count);
-    }
-    for (uint32_t parent = 0; parent < count && !is_too_large; parent++) {
+    for (uint32_t parent = 0; parent < count && why_not == NULL; parent++) {
         value children = Field(queue[parent], 1);
         uint64_t edges = 0;
 
@@ -291,15 +291,15 @@ value bactrian_say_tree(value id, value root)
 
             /* A list may be cyclic, too. */
             if (child == UINT32_MAX || edges++ == MOST_NODES) {
-                is_too_large = 1;
+                why_not = too_large;
                 break;
             }
             bactrian_observe_tree_child(tree, parent, child);
         }
     }
-    bactrian_observe_tree_publish(is_too_large ? 0 : Long_val(id), tree);
-    if (is_too_large)
-        fail(id, "this tree has more than 65000 nodes, or children of one of them");
+    bactrian_observe_tree_publish(why_not == NULL ? Long_val(id) : 0, tree);
+    if (why_not != NULL)
+        fail(id, why_not);
     free(seen);
     free(queue);
     return Val_unit;
