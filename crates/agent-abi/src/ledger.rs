@@ -3,7 +3,9 @@
 //!
 //! It is a text file that nobody truncates. Each line is appended by a single write, so that writers need not
 //! know of each other. Several processes may write to one ledger. The snapshots of the first have the numbers
-//! of their files; those of other processes have their process id times 2^32 added.
+//! of their files; those of other processes have their process id times 2^32 added. These numbers need not be
+//! unique: programs that a shell starts do not know of each other, and a process may execute another program.
+//! So every line about a snapshot names its frozen copy, too.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,21 +13,36 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::{self, FromStr};
 
+/// Which snapshot a line is about. No two that are being written at a time are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotId {
+    /// Its number in the ledger.
+    pub number: u64,
+    /// The process id of its frozen copy.
+    pub copy: u32,
+}
+
+impl fmt::Display for SnapshotId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.number, self.copy)
+    }
+}
+
 /// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A snapshot has begun: its number and the process id of the frozen copy.
-    Begun(u64, u32),
-    /// The frozen copy has started a walker: the number and the walker's process id.
-    Walker(u64, u32),
-    /// How long the program was paused for it: its number and nanoseconds.
-    Pause(u64, u64),
-    /// Its number and how much of it is done, in percent.
-    Progress(u64, u8),
+    /// A snapshot has begun.
+    Begun(SnapshotId),
+    /// The frozen copy has started a walker, which has this process id.
+    Walker(SnapshotId, u32),
+    /// How long the program was paused for it, in nanoseconds.
+    Pause(SnapshotId, u64),
+    /// How much of it is done, in percent.
+    Progress(SnapshotId, u8),
     /// The snapshot is complete.
     Done {
-        /// Its number.
-        number: u64,
+        /// Which one.
+        id: SnapshotId,
         /// The path of its file.
         path: Vec<u8>,
         /// The number of blocks in it.
@@ -36,7 +53,7 @@ pub enum Line {
         gaps: u64,
     },
     /// The snapshot failed, for this reason.
-    Failed(u64, String),
+    Failed(SnapshotId, String),
     /// No snapshot was taken, because of a limit.
     Skipped(Limit),
 }
@@ -101,15 +118,15 @@ impl fmt::Display for Line {
     /// The line without its newline. A path is escaped as by `escape_ascii`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Line::Begun(number, process) => write!(f, "begun {number} {process}"),
-            Line::Walker(number, process) => write!(f, "walker {number} {process}"),
-            Line::Pause(number, nanoseconds) => write!(f, "pause {number} {nanoseconds}"),
-            Line::Progress(number, percent) => write!(f, "progress {number} {percent}"),
-            Line::Done { number, path, blocks, words, gaps } => {
-                write!(f, "done {number} {blocks} {words} {gaps} {}", path.escape_ascii())
+            Line::Begun(id) => write!(f, "begun {id}"),
+            Line::Walker(id, process) => write!(f, "walker {id} {process}"),
+            Line::Pause(id, nanoseconds) => write!(f, "pause {id} {nanoseconds}"),
+            Line::Progress(id, percent) => write!(f, "progress {id} {percent}"),
+            Line::Done { id, path, blocks, words, gaps } => {
+                write!(f, "done {id} {blocks} {words} {gaps} {}", path.escape_ascii())
             }
-            Line::Failed(number, message) => {
-                write!(f, "failed {number} {}", message.replace(['\n', '\r'], " "))
+            Line::Failed(id, message) => {
+                write!(f, "failed {id} {}", message.replace(['\n', '\r'], " "))
             }
             Line::Skipped(limit) => write!(f, "skipped {}", limit.name()),
         }
@@ -130,18 +147,19 @@ impl Line {
             return Some(Line::Skipped(limit));
         }
         let (number, rest) = rest.split_once(' ')?;
-        let number = number.parse().ok()?;
+        let (copy, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let id = SnapshotId { number: number.parse().ok()?, copy: copy.parse().ok()? };
         match kind {
-            "begun" => Some(Line::Begun(number, rest.parse().ok()?)),
-            "walker" => Some(Line::Walker(number, rest.parse().ok()?)),
-            "pause" => Some(Line::Pause(number, rest.parse().ok()?)),
-            "progress" => Some(Line::Progress(number, rest.parse().ok()?)),
-            "failed" => Some(Line::Failed(number, rest.to_string())),
+            "begun" => rest.is_empty().then_some(Line::Begun(id)),
+            "walker" => Some(Line::Walker(id, rest.parse().ok()?)),
+            "pause" => Some(Line::Pause(id, rest.parse().ok()?)),
+            "progress" => Some(Line::Progress(id, rest.parse().ok()?)),
+            "failed" => Some(Line::Failed(id, rest.to_string())),
             "done" => {
                 let mut parts = rest.splitn(4, ' ');
                 let mut count = || parts.next().and_then(|n| u64::from_str(n).ok());
                 let (blocks, words, gaps) = (count()?, count()?, count()?);
-                Some(Line::Done { number, path: unescape(parts.next()?)?, blocks, words, gaps })
+                Some(Line::Done { id, path: unescape(parts.next()?)?, blocks, words, gaps })
             }
             _ => None,
         }
@@ -182,13 +200,14 @@ mod tests {
     #[test]
     fn ledger_lines_are_read_back_as_written() {
         let path = b"/a b/\xFF\\\n\"'.heap".to_vec();
+        let id = SnapshotId { number: u64::MAX, copy: 4711 };
         for line in [
-            Line::Begun(1, 4711),
-            Line::Walker(1, 4712),
-            Line::Pause(u64::MAX, 5),
-            Line::Progress(1, 100),
-            Line::Done { number: 2, path, blocks: 3, words: 4, gaps: 5 },
-            Line::Failed(3, "no space left on device".into()),
+            Line::Begun(id),
+            Line::Walker(id, 4712),
+            Line::Pause(id, 5),
+            Line::Progress(id, 100),
+            Line::Done { id, path, blocks: 3, words: 4, gaps: 5 },
+            Line::Failed(id, "no space left on device".into()),
         ]
         .into_iter()
         .chain(Limit::ALL.map(Line::Skipped))
@@ -201,11 +220,13 @@ mod tests {
 
     #[test]
     fn invalid_ledger_lines_are_refused() {
-        for text in ["", "begun", "begun 1", "begun x 1", "done 1 2 3 4", "skipped all", "a 1 2"] {
+        for text in
+            ["", "begun", "begun 1", "begun x 1", "begun 1 2 3", "done 1 2 3 4 5", "skipped all"]
+        {
             assert_eq!(Line::parse(text), None, "{text}");
         }
         for path in [r"\", r"\x", r"\x1", r"\xzz"] {
-            assert_eq!(Line::parse(&format!("done 1 2 3 4 {path}")), None, "{path}");
+            assert_eq!(Line::parse(&format!("done 1 2 3 4 5 {path}")), None, "{path}");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::frozen;
-use bactrian_agent_abi::ledger::{Limit, Line};
+use bactrian_agent_abi::ledger::{Limit, Line, SnapshotId};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::temporary::TemporaryFolder;
@@ -28,6 +28,9 @@ const START: Duration = Duration::from_secs(30);
 /// How long a child of ours is assumed to be a frozen copy that has not recorded itself yet: on a busy
 /// machine the program may have ended before the copy that it made at its exit has run at all.
 const UNHEARD: Duration = Duration::from_secs(1);
+
+/// Why a snapshot failed whose writers have left no word.
+const KILLED: &str = "its writer was killed, or could not be started";
 
 /// A file for lines about snapshots. It is removed when this is dropped.
 #[derive(Debug)]
@@ -67,8 +70,7 @@ pub struct Account {
 /// A snapshot that a process is, or was, working on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unfinished {
-    number: u64,
-    copy: Option<u32>,
+    id: SnapshotId,
     walker: Option<u32>,
     /// How much of it is done, in percent.
     percent: u8,
@@ -128,43 +130,33 @@ impl Account {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for line in whole.lines().filter_map(Line::parse) {
             match line {
-                Line::Begun(number, copy) => {
-                    let one = Unfinished { number, copy: Some(copy), walker: None, percent: 0 };
-                    account.unfinished.push(one);
+                Line::Begun(id) => {
+                    if account.find(id).is_some() {
+                        // The process that had this id is gone, and has left no word.
+                        account.fail(id, KILLED);
+                    }
+                    account.unfinished.push(Unfinished { id, walker: None, percent: 0 });
                 }
-                Line::Walker(number, walker) => {
-                    // Take the last one with this number: programs started by the first one may use the same
-                    // numbers.
-                    let same = |one: &&mut Unfinished| one.number == number && one.walker.is_none();
-                    match account.unfinished.iter_mut().rev().find(same) {
-                        Some(one) => one.walker = Some(walker),
-                        None => account.unfinished.push(Unfinished {
-                            number,
-                            copy: None,
-                            walker: Some(walker),
-                            percent: 0,
-                        }),
+                Line::Walker(id, walker) => {
+                    if let Some(one) = account.find(id) {
+                        one.walker = Some(walker);
                     }
                 }
                 Line::Pause(_, nanoseconds) => {
                     let pause = Duration::from_nanos(nanoseconds);
                     account.longest_pause = account.longest_pause.max(Some(pause));
                 }
-                Line::Progress(number, percent) => {
-                    let mut same = account.unfinished.iter_mut().rev();
-                    if let Some(one) = same.find(|one| one.number == number) {
+                Line::Progress(id, percent) => {
+                    if let Some(one) = account.find(id) {
                         one.percent = percent.min(100);
                     }
                 }
-                Line::Done { number, path, blocks, words, gaps } => {
-                    account.finish(number);
+                Line::Done { id, path, blocks, words, gaps } => {
+                    account.finish(id);
                     let path = OsString::from_vec(path).into();
                     account.written.push(Written { path, blocks, words, gaps });
                 }
-                Line::Failed(number, reason) => {
-                    account.finish(number);
-                    account.failed.push((number, reason));
-                }
+                Line::Failed(id, reason) => account.fail(id, &reason),
                 Line::Skipped(limit) => skipped.entry(limit.name()).or_insert((limit, 0)).1 += 1,
             }
         }
@@ -183,20 +175,24 @@ impl Account {
         self.skipped.iter().map(|(_, count)| count).sum()
     }
 
-    fn finish(&mut self, number: u64) {
-        if let Some(at) = self.unfinished.iter().position(|one| one.number == number) {
-            self.unfinished.remove(at);
-        }
+    fn find(&mut self, id: SnapshotId) -> Option<&mut Unfinished> {
+        self.unfinished.iter_mut().find(|one| one.id == id)
+    }
+
+    fn finish(&mut self, id: SnapshotId) {
+        self.unfinished.retain(|one| one.id != id);
+    }
+
+    fn fail(&mut self, id: SnapshotId, reason: &str) {
+        self.finish(id);
+        self.failed.push((id.number, reason.to_owned()));
     }
 
     /// Counts unfinished snapshots as failed.
     fn closed(mut self) -> Account {
         for one in std::mem::take(&mut self.unfinished) {
-            let reason = match one.is_at_work(true) {
-                true => "it is still being written",
-                false => "its writer was killed, or could not be started",
-            };
-            self.failed.push((one.number, reason.to_owned()));
+            let reason = if one.is_at_work(true) { "it is still being written" } else { KILLED };
+            self.fail(one.id, reason);
         }
         self
     }
@@ -208,7 +204,7 @@ impl Unfinished {
     fn is_at_work(self, is_new: bool) -> bool {
         match self.walker {
             Some(walker) => is_walker(walker),
-            None => is_new && self.copy.is_some_and(is_alive),
+            None => is_new && is_alive(self.id.copy),
         }
     }
 }
@@ -228,7 +224,7 @@ fn is_alive(process: u32) -> bool {
 }
 
 /// The state of a process, and its start time in the kernel's unit.
-fn state_and_start(process: &str) -> Option<(char, u64)> {
+pub(crate) fn state_and_start(process: &str) -> Option<(char, u64)> {
     /// Its index after the state.
     const START_TIME: usize = 19;
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -260,17 +256,19 @@ mod tests {
     #[test]
     fn progress_averages_over_unfinished_snapshots() {
         let account = |text: &str| Account::of(text).progress();
-        let two = "begun 1 100\nwalker 1 101\nbegun 2 102\nprogress 1 40\nprogress 1 60\n";
+        let two =
+            "begun 1 100\nwalker 1 100 101\nbegun 2 102\nprogress 1 100 40\nprogress 1 100 60\n";
         assert_eq!(account(two), 0.3);
-        assert_eq!(account(&format!("{two}done 1 7 20 2 /x\nprogress 2 250\n")), 1.0);
+        assert_eq!(account(&format!("{two}done 1 100 7 20 2 /x\nprogress 2 102 250\n")), 1.0);
         assert_eq!(account(""), 0.0);
     }
 
     #[test]
     fn an_account_adds_up() {
         let account = Account::of(
-            "begun 1 100\nwalker 1 101\npause 1 5000\nskipped copies\nbegun 2 102\npause 2 4000\n\
-             nonsense\ndone 1 7 20 2 /x\\x20y.1.heap\nskipped disk\nskipped copies\nfailed 2 no room\ndone 3 ",
+            "begun 1 100\nwalker 1 100 101\npause 1 100 5000\nskipped copies\nbegun 2 102\n\
+             pause 2 102 4000\nnonsense\ndone 1 100 7 20 2 /x\\x20y.1.heap\nskipped disk\nskipped copies\n\
+             failed 2 102 no room\ndone 3 ",
         );
         let written = Written { path: "/x y.1.heap".into(), blocks: 7, words: 20, gaps: 2 };
         assert_eq!(account.written, [written]);
@@ -279,6 +277,30 @@ mod tests {
         assert_eq!(account.all_skipped(), 3);
         assert_eq!(account.longest_pause, Some(Duration::from_micros(5)));
         assert_eq!(account.unfinished, []);
+    }
+
+    #[test]
+    fn snapshots_with_equal_numbers_are_told_apart_by_their_copies() {
+        let two = "begun 1 100\nwalker 1 100 101\nbegun 1 200\nwalker 1 200 201\n";
+        // Whichever of them is done, the other goes on, with its own walker.
+        for (done, left) in [((100, "/a"), (200, 201)), ((200, "/b"), (100, 101))] {
+            let account = Account::of(&format!(
+                "{two}progress 1 {} 40\ndone 1 {} 7 20 0 {}\n",
+                left.0, done.0, done.1
+            ));
+            let id = SnapshotId { number: 1, copy: left.0 };
+            let left = Unfinished { id, walker: Some(left.1), percent: 40 };
+            assert_eq!(account.unfinished, [left]);
+            assert_eq!(account.written.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_snapshot_whose_process_id_was_reused_has_failed() {
+        let account =
+            Account::of("begun 1 100\nwalker 1 100 101\nbegun 1 100\ndone 1 100 7 20 0 /x\n");
+        assert_eq!(account.failed, [(1, KILLED.to_owned())]);
+        assert_eq!((account.written.len(), &account.unfinished[..]), (1, &[][..]));
     }
 
     #[test]
@@ -314,7 +336,7 @@ mod tests {
         let mut late = Command::new("sh");
         late.args([
             "-c",
-            "sleep 0.2; echo begun 1 $$ >> \"$0\"; sleep 0.2; echo failed 1 x >> \"$0\"",
+            "sleep 0.2; echo begun 1 $$ >> \"$0\"; sleep 0.2; echo failed 1 $$ x >> \"$0\"",
         ]);
         let mut late = late.arg(ledger.path()).spawn().expect("a process");
         let account = ledger.wait(|_, _| true);
@@ -326,14 +348,14 @@ mod tests {
     fn a_process_that_is_older_than_its_program_is_not_waited_for() {
         let ledger = Ledger::new().expect("a ledger");
         // As in a PID namespace of its own: for us these ids are the first process and a kernel thread.
-        write(&ledger, "begun 1 1\nbegun 2 1\nwalker 2 2");
+        write(&ledger, "begun 1 1\nbegun 2 1\nwalker 2 1 2");
         assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 2);
     }
 
     #[test]
     fn a_process_that_is_not_a_walker_is_not_waited_for() {
         let ledger = Ledger::new().expect("a ledger");
-        write(&ledger, &format!("begun 1 1\nwalker 1 {}", std::process::id()));
+        write(&ledger, &format!("begun 1 1\nwalker 1 1 {}", std::process::id()));
         assert_eq!(ledger.wait(|_, _| panic!("nobody")).failed.len(), 1);
     }
 }

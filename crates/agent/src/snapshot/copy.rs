@@ -10,7 +10,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use bactrian_agent_abi::frozen::{Facts, MAPS, MEMORY, RANGE, RELEASE, TOLD, Writer, range_of};
-use bactrian_agent_abi::ledger::Line;
+use bactrian_agent_abi::ledger::{Line, SnapshotId};
 use bactrian_agent_os::proc;
 use bactrian_agent_os::process::{self, End};
 use bactrian_agent_os::stacks::{self, Stack};
@@ -45,33 +45,33 @@ pub fn live(order: Order<'_>) -> ! {
 
 fn serve(mut order: Order<'_>) {
     let ledger = order.setup.ledger.as_deref();
-    let key = order.facts.key;
     order.facts.copy = sys::process_id().0;
+    let id = SnapshotId { number: order.facts.key, copy: order.facts.copy };
     let descriptors = let_go();
-    ledger::add(ledger, &Line::Begun(key, order.facts.copy));
+    ledger::add(ledger, &Line::Begun(id));
     if let Some(notes) = order.notes {
         process::store_and_wake(&notes.begun, 1);
     }
     if let Err(what) = descriptors {
-        return ledger::failed(ledger, key, format_args!("the copy cannot open {what}"));
+        return ledger::failed(ledger, id, format_args!("the copy cannot open {what}"));
     }
     if let Some(Notes { pause, .. }) = order.notes {
         process::wait_while(pause, 0, PATIENCE);
         order.facts.pause = u64::from(pause.load(Ordering::Acquire)) * 1000;
-        ledger::add(ledger, &Line::Pause(key, order.facts.pause));
+        ledger::add(ledger, &Line::Pause(id, order.facts.pause));
     }
     if let Err(errno) = tell(&order) {
         let why = errno.words();
         let what = format_args!("there is no room for what the copy tells: {why} ({})", errno.0);
-        return ledger::failed(ledger, key, what);
+        return ledger::failed(ledger, id, what);
     }
     // If the program ignores SIGCHLD, or has set SA_NOCLDWAIT, the copy has inherited that; then no signal
     // would come, and we would wait forever. The program itself keeps its disposition.
     sys::default_signal(SIGCHLD);
     match start_walker(order.setup) {
         Ok(walker) => {
-            ledger::add(ledger, &Line::Walker(key, walker.0));
-            let failure = ledger::failure(key, format_args!("the walker was killed"));
+            ledger::add(ledger, &Line::Walker(id, walker.0));
+            let failure = ledger::failure(id, format_args!("the walker was killed"));
             let ledger = ledger.and_then(|path| process::open_to_append(path).ok());
             hold_still(walker, order.setup.us.clone(), ledger, &failure);
         }
@@ -81,7 +81,7 @@ fn serve(mut order: Order<'_>) {
                 Errno(2) => "it is not there",
                 errno => errno.words(),
             };
-            ledger::failed(ledger, key, format_args!("{path} cannot be started: {why}"));
+            ledger::failed(ledger, id, format_args!("{path} cannot be started: {why}"));
         }
     }
 }

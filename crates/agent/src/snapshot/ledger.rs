@@ -3,10 +3,10 @@
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 
-use bactrian_agent_abi::ledger::Line;
+use bactrian_agent_abi::ledger::{Line, SnapshotId};
 use bactrian_agent_os::{process, sys};
 
-/// A short text, at most 256 bytes.
+/// A line, at most 256 bytes.
 pub struct Text {
     bytes: [u8; 256],
     length: usize,
@@ -15,8 +15,10 @@ pub struct Text {
 impl Text {
     pub fn new(arguments: fmt::Arguments<'_>) -> Text {
         let mut text = Text { bytes: [0; 256], length: 0 };
-        // What does not fit is cut off.
-        let _ = text.write_fmt(arguments);
+        if text.write_fmt(arguments).is_err() {
+            // What does not fit is cut off, but not the end of the line.
+            text.bytes[text.length - 1] = b'\n';
+        }
         text
     }
 
@@ -36,8 +38,8 @@ impl Write for Text {
 }
 
 /// The ledger line that says that a snapshot failed.
-pub fn failure(key: u64, why: fmt::Arguments<'_>) -> Text {
-    Text::new(format_args!("failed {key} {why}\n"))
+pub fn failure(id: SnapshotId, why: fmt::Arguments<'_>) -> Text {
+    Text::new(format_args!("failed {id} {why}\n"))
 }
 
 /// Appends a line, if there is a ledger.
@@ -46,8 +48,8 @@ pub fn add(ledger: Option<&CStr>, line: &Line) {
 }
 
 /// Records that a snapshot failed.
-pub fn failed(ledger: Option<&CStr>, key: u64, why: fmt::Arguments<'_>) {
-    append(ledger, &failure(key, why));
+pub fn failed(ledger: Option<&CStr>, id: SnapshotId, why: fmt::Arguments<'_>) {
+    append(ledger, &failure(id, why));
 }
 
 fn append(ledger: Option<&CStr>, line: &Text) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::frozen::{self, Facts, Frozen};
-use bactrian_agent_abi::ledger::Line;
+use bactrian_agent_abi::ledger::{Line, SnapshotId};
 use bactrian_snapshot::{Info, Reason, Skipped, SnapshotMethod};
 use rustix::process::{Pid, Signal, getppid, kill_process, setpriority_process};
 
@@ -58,7 +58,7 @@ pub fn walk_frozen() -> Result<Written, Failure> {
         )
     })?;
     let frozen = Frozen::read(&bytes).map_err(|bad| Failure::Refused(bad.to_string()))?;
-    let number = frozen.facts.key;
+    let id = SnapshotId { number: frozen.facts.key, copy: frozen.facts.copy };
     // When the program exits it no longer needs the processor, and its starter is waiting for us.
     if frozen.facts.reason != frozen::Reason::Exit {
         stand_back();
@@ -75,19 +75,19 @@ pub fn walk_frozen() -> Result<Written, Failure> {
     let progress = |share: f64| {
         if last.get().elapsed() >= BETWEEN_WORDS {
             last.set(Instant::now());
-            tell(&Line::Progress(number, (share * 100.0) as u8));
+            tell(&Line::Progress(id, (share * 100.0) as u8));
         }
     };
     let taken = take(&frozen, memory, maps, &told, &progress);
     let line = match &taken {
         Ok(Written { path, summary }) => Line::Done {
-            number,
+            id,
             path: path.as_os_str().as_bytes().to_vec(),
             blocks: summary.blocks(),
             words: summary.words(),
             gaps: summary.gaps.len() as u64,
         },
-        Err(failure) => Line::Failed(number, failure.to_string()),
+        Err(failure) => Line::Failed(id, failure.to_string()),
     };
     tell(&line);
     taken
