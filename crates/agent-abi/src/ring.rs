@@ -3,7 +3,7 @@
 //!
 //! The keeper, which is part of `record`, owns a directory in a memory file system. It contains a board
 //! ([`board`]), through which recorded processes and the keeper find each other, and one file per ring
-//! buffer. A process that records takes a free ring ([`FREE`](board::FREE)) and writes what would go into its
+//! buffer. A process that records takes the free ring ([`FREE`](board::FREE)) and writes what would go into its
 //! trace into it, as a stream of bytes. The keeper takes the bytes out at the other end and writes each to
 //! the file at its offset in the stream. Beside the stream are copies of the packets that are still being
 //! filled; from these the keeper completes the trace of a process that was killed.
@@ -19,7 +19,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The value of the first word of a board and of a ring; it changes with the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG4");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTRNG5");
 
 /// The board: its file, and offsets of its fields in words.
 pub mod board {
@@ -29,7 +29,8 @@ pub mod board {
     pub const BYTES: usize = 4096;
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// One more than the number of a free ring; 0 if there is none now. Taken by exchange.
+    /// One more than the number of a free ring; 0 if there is none now. It is taken by its
+    /// [`OWNER`](super::word::OWNER).
     pub const FREE: usize = 1;
     /// The heartbeat: counts up as long as the keeper lives.
     pub const HEART: usize = 2;
@@ -58,7 +59,8 @@ pub fn name(number: u64) -> String {
 pub mod word {
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// The process that writes here, by its id in its own namespace; 0 until there is one.
+    /// The process that writes here, as an [`owner`](super::owner); 0 until there is one. Whoever sets it has
+    /// taken the ring: a ring is free, or it is known who has it, at any moment.
     pub const OWNER: usize = 1;
     /// The number of bytes put into the stream so far.
     pub const HEAD: usize = 2;
@@ -70,20 +72,32 @@ pub mod word {
     pub const NOTE_AT: usize = 5;
     /// The length of the trace's name, written by the keeper; 0 until it is known.
     pub const NAME: usize = 6;
-    /// The inode of the owner's PID namespace, in which its id is valid; 0 if unknown.
-    pub const NAMESPACE: usize = 7;
     /// One more than the number of seccomp filters that the owner had when it took the ring; 0 if unknown.
-    pub const FILTERS: usize = 8;
+    pub const FILTERS: usize = 7;
     /// Nonzero when the keeper has seen that the owner has another filter.
-    pub const FILTERED: usize = 9;
+    pub const FILTERED: usize = 8;
     /// How many questions the owner has asked. Each asks for its filters and for everything it has put to be
     /// written.
-    pub const ASKED: usize = 10;
+    pub const ASKED: usize = 9;
     /// How many of these questions the keeper has answered.
-    pub const ANSWERED: usize = 11;
+    pub const ANSWERED: usize = 10;
     /// Nonzero when the keeper no longer looks at this ring because its owner has ended. Children of the
     /// owner may still have it mapped.
-    pub const LEFT: usize = 12;
+    pub const LEFT: usize = 11;
+}
+
+/// What is written as the [`OWNER`](word::OWNER) of a ring: a process, by its id in its own PID namespace, and
+/// the inode of that namespace, which is 0 if unknown. Such inodes have 32 bits.
+pub const fn owner(process: u32, namespace: u64) -> u64 {
+    namespace << 32 | process as u64
+}
+
+/// The process and the namespace of an [`owner`]; None if there is none.
+pub const fn process_and_namespace(owner: u64) -> Option<(u32, u64)> {
+    match owner as u32 {
+        0 => None,
+        process => Some((process, owner >> 32)),
+    }
 }
 
 /// The byte offset of the two notes.
@@ -163,6 +177,13 @@ mod tests {
         assert_eq!(all("a.b/run.ctf"), ["a.b/run.ctf", "a.b/run.7.ctf", "a.b/run.7.2.ctf"]);
         assert_eq!(all("a.b/run"), ["a.b/run", "a.b/run.7", "a.b/run.7.2"]);
         assert_eq!(all("/.hidden"), ["/.hidden", "/.hidden.7", "/.hidden.7.2"]);
+    }
+
+    #[test]
+    fn an_owner_is_a_process_of_a_namespace() {
+        assert_eq!(process_and_namespace(owner(7, 0xF000_0001)), Some((7, 0xF000_0001)));
+        assert_eq!(process_and_namespace(owner(u32::MAX, 0)), Some((u32::MAX, 0)));
+        assert_eq!(process_and_namespace(0), None);
     }
 
     #[test]

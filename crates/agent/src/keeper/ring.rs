@@ -68,25 +68,43 @@ unsafe impl Send for Ring {}
 impl Ring {
     /// Takes a free ring from the keeper, if there is a living keeper. `note_at` is the offset of the
     /// recorder's note.
+    ///
+    /// Everything that may fail comes before the ring is taken, which is a single step: we may be killed at any
+    /// moment, and a ring that nobody owns would stay for as long as the keeper lives.
     pub fn take(folder: &[u8], note_at: u64) -> Option<Ring> {
         let offers = board::offers().filter(|_| !confined::is_confined())?;
-        let number = wait_for(|| offers.swap(0, Ordering::AcqRel))? - 1;
-        let path = [folder, b"/", ring::name(number).as_bytes()].concat();
-        let memory = sys::map_shared(&CString::new(path).ok()?, BYTES).ok()?;
-        let (shown, pulse) = ([(0, 0); MAKINGS], Pulse::new());
-        let ring = Ring { memory, put: 0, whole: 0, shown, pulse };
-        if ring.word(word::MAGIC).load(Ordering::Relaxed) != ring::MAGIC {
-            ring.let_go();
-            return None;
-        }
-        ring.word(word::NOTE_AT).store(note_at, Ordering::Relaxed);
         let namespace = process::inode(ring::NAMESPACE_OF_SELF).unwrap_or(0);
-        ring.word(word::NAMESPACE).store(namespace, Ordering::Relaxed);
-        let filters = proc::filters().map_or(0, |filters| u64::from(filters) + 1);
-        ring.word(word::FILTERS).store(filters, Ordering::Relaxed);
-        ring.word(word::OWNER).store(sys::process_id().0.into(), Ordering::Release);
-        filters::listen_to(ring.memory.cast());
-        Some(ring)
+        let owner = ring::owner(sys::process_id().0, namespace);
+        let mut refused = 0;
+        loop {
+            let new_offer = || match offers.load(Ordering::Acquire) {
+                offer if offer == refused => 0,
+                offer => offer,
+            };
+            let offer = wait_for(new_offer)?;
+            let path = [folder, b"/", ring::name(offer - 1).as_bytes()].concat();
+            let memory = sys::map_shared(&CString::new(path).ok()?, BYTES).ok()?;
+            let (shown, pulse) = ([(0, 0); MAKINGS], Pulse::new());
+            let ring = Ring { memory, put: 0, whole: 0, shown, pulse };
+            let is_ours = ring.word(word::MAGIC).load(Ordering::Relaxed) == ring::MAGIC && {
+                let place = ring.word(word::OWNER);
+                place.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            };
+            if !is_ours {
+                // Another process was faster, and the keeper will offer another ring.
+                refused = offer;
+                // SAFETY: nobody knows of it.
+                unsafe { sys::unmap(memory, BYTES) };
+                continue;
+            }
+            // Others need not try. If the keeper has offered the next one already, that stays.
+            let _ = offers.compare_exchange(offer, 0, Ordering::AcqRel, Ordering::Relaxed);
+            ring.word(word::NOTE_AT).store(note_at, Ordering::Relaxed);
+            let filters = proc::filters().map_or(0, |filters| u64::from(filters) + 1);
+            ring.word(word::FILTERS).store(filters, Ordering::Release);
+            filters::listen_to(ring.memory.cast());
+            return Some(ring);
+        }
     }
 
     /// Copies as many bytes into the ring as there is room for; returns their number. The keeper sees them

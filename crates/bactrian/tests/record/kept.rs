@@ -62,3 +62,22 @@ fn without_its_recorder_a_program_records_itself() {
         assert!(duration(&info) > 3.5, "{compiler:?}: {info:#}");
     }
 }
+
+#[test]
+fn children_that_have_ended_or_record_nothing_leave_no_ring_buffers() {
+    for compiler in BOTH {
+        let executable = program("ring_buffers", compiler, Variant::Plain);
+        // A child without descriptors cannot map the ring buffer that it is offered.
+        for children in ["plain", "full"] {
+            let place = Place::new();
+            let run = Run::new(&executable, &[children]);
+            let plain = place.run(&run);
+            assert_eq!(plain.stdout, b"few\n", "{compiler:?}: {plain:?}");
+            let observed = place.run(&run.observed(&["--exact"], &place.trace("trace.ctf")));
+            assert_eq!(difference(&plain, &observed), "", "{compiler:?}, {children}");
+            let traces = in_folder(&place.traces()).len();
+            let expected = if children == "full" { 1 } else { 13 };
+            assert_eq!(traces, expected, "{compiler:?}, {children}");
+        }
+    }
+}

@@ -83,9 +83,10 @@ impl Folder {
         self.write(board::FREE, number + 1)
     }
 
-    /// Whether the ring that was offered has been taken.
-    pub fn is_taken(&self) -> bool {
-        read_word(&self.board, board::FREE) == Some(0)
+    /// Offers none, until there is one.
+    pub fn offer_none(&self) {
+        // If this fails, processes look at a ring that has an owner, and leave it.
+        let _ = self.write(board::FREE, 0);
     }
 
     /// Whether a process has called since the last time.

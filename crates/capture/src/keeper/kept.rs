@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::ring::{
     MAKINGS, NAME, NAME_ROOM, NAMESPACE_OF_SELF, NOTE, NOTES, PACKET, ROOM, STREAM, making,
-    making_at, names, word,
+    making_at, names, process_and_namespace, word,
 };
 use bactrian_trace::{MakingWords, Recorder, State, complete};
 
 use super::folder::{most_bytes, read_word};
+use crate::ledger::state_and_start;
 use crate::seccomp;
 
 /// How often the filters of owners that do not ask are checked, so that they know of them even if we die.
@@ -32,6 +33,8 @@ pub struct Kept {
     notes: u64,
     /// Set if the trace could not be created, or not all bytes could be written.
     is_behind: bool,
+    /// When its owner was started, in the kernel's unit; another process may get its id later.
+    born: Option<u64>,
     /// When its owner's filters were last checked.
     looked: Option<Instant>,
     /// The number of its owner's questions that have been answered.
@@ -48,29 +51,34 @@ impl Kept {
             taken: 0,
             notes: 0,
             is_behind: false,
+            born: None,
             looked: None,
             answered: 0,
         }
     }
 
+    /// Whether a process has taken it.
+    pub fn is_taken(&self) -> bool {
+        self.owner().is_some()
+    }
+
     /// The process that records into it, by its id in its own namespace.
-    pub fn owner(&self) -> Option<u32> {
-        self.word(word::OWNER).and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
+    fn owner(&self) -> Option<u32> {
+        Some(process_and_namespace(self.word(word::OWNER)?)?.0)
+    }
+
+    /// The same, if its namespace is ours.
+    fn owner_here(&self) -> Option<u32> {
+        let (process, namespace) = process_and_namespace(self.word(word::OWNER)?)?;
+        (Some(namespace) == our_namespace()).then_some(process)
     }
 
     /// Whether the process that records into it has ended; None if its id is of another namespace.
-    pub fn has_ended(&self) -> Option<bool> {
-        let owner = self.owner()?;
-        let ours = our_namespace()?;
-        if self.word(word::NAMESPACE) != Some(ours) {
-            return None;
-        }
-        let stat = fs::read(format!("/proc/{owner}/stat"));
-        Some(stat.map_or(true, |stat| {
-            // The state follows the program's name, which is in parentheses.
-            let end = stat.iter().rposition(|&byte| byte == b')').unwrap_or(0);
-            matches!(stat.get(end + 2), Some(b'Z' | b'X'))
-        }))
+    pub fn has_ended(&mut self) -> Option<bool> {
+        let owner = self.owner_here()?;
+        let Some((state, start)) = state_and_start(&owner.to_string()) else { return Some(true) };
+        let born = *self.born.get_or_insert(start);
+        Some(matches!(state, 'Z' | 'X') || start != born)
     }
 
     /// Handles the ring once: writes what has arrived, reports filters to the owner, and answers its
@@ -95,10 +103,7 @@ impl Kept {
     /// There may be thousands of threads: all are checked only if the owner asks, otherwise just the first.
     fn look_for_filters(&mut self, is_asked: bool) {
         self.looked = Some(Instant::now());
-        let Some(owner) = self.owner() else { return };
-        if self.word(word::NAMESPACE) != our_namespace() {
-            return;
-        }
+        let Some(owner) = self.owner_here() else { return };
         let before = self.word(word::FILTERS).unwrap_or(0);
         let now = match is_asked {
             true => seccomp::most_filters_of(owner),
@@ -157,10 +162,13 @@ impl Kept {
         true
     }
 
-    /// Announces that nobody looks at this ring any more; children of its owner may still ask here.
+    /// Announces that nobody looks at this ring any more; children of its owner may still ask here. Its memory
+    /// is free as soon as they have unmapped it.
     pub fn leave(&self) {
         // If this fails, they wait a little longer.
         let _ = self.set(word::LEFT, 1);
+        // If this fails, it stays until we end.
+        let _ = fs::remove_file(&self.path);
     }
 
     /// Records in a complete trace that it has ended.
@@ -281,4 +289,60 @@ fn write_as_far_as_possible(file: &File, bytes: &[u8], offset: u64) -> io::Resul
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::process::{Child, Command};
+
+    use bactrian_agent_abi::ring;
+
+    /// A ring in a directory that lives as long, and the process that has taken it.
+    fn taken() -> (tempfile::TempDir, Kept, Child) {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("ring.0");
+        let mut memory = File::options();
+        let memory = memory.read(true).write(true).create(true).truncate(true).open(&path);
+        let memory = memory.expect("room");
+        memory.set_len(ring::BYTES as u64).expect("room");
+        let kept = Kept::new(memory, path);
+        assert!(!kept.is_taken());
+        let process = Command::new("sleep").arg("600").spawn().expect("a process");
+        let owner = ring::owner(process.id(), our_namespace().expect("/proc"));
+        kept.set(word::OWNER, owner).expect("room");
+        (place, kept, process)
+    }
+
+    #[test]
+    fn a_ring_knows_its_owner_until_that_has_ended() {
+        let (_place, mut kept, mut process) = taken();
+        assert!(kept.is_taken());
+        assert_eq!((kept.owner(), kept.has_ended()), (Some(process.id()), Some(false)));
+        process.kill().expect("it sleeps");
+        process.wait().expect("its end");
+        assert_eq!(kept.has_ended(), Some(true));
+        kept.leave();
+        assert!(!kept.path.exists());
+    }
+
+    #[test]
+    fn a_process_that_has_got_the_id_of_an_owner_is_not_the_owner() {
+        let (_place, mut kept, mut process) = taken();
+        assert_eq!(kept.has_ended(), Some(false));
+        kept.born = kept.born.map(|born| born - 1);
+        assert_eq!(kept.has_ended(), Some(true));
+        process.kill().expect("it sleeps");
+        process.wait().expect("its end");
+    }
+
+    #[test]
+    fn the_end_of_a_process_of_another_namespace_is_unknown() {
+        let (_place, mut kept, mut process) = taken();
+        kept.set(word::OWNER, ring::owner(process.id(), 1)).expect("room");
+        assert_eq!((kept.owner(), kept.has_ended()), (Some(process.id()), None));
+        process.kill().expect("it sleeps");
+        process.wait().expect("its end");
+    }
 }

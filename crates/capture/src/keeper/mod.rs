@@ -124,7 +124,7 @@ impl Keeping {
     /// Handles everything once; returns whether there was something to write.
     fn look(&mut self) -> bool {
         self.folder.beat();
-        if self.folder.is_taken() {
+        if self.free.as_ref().is_none_or(Kept::is_taken) {
             self.kept.extend(self.free.take());
             // If there is no memory for another ring, children write their traces themselves.
             let _ = self.offer();
@@ -151,11 +151,12 @@ impl Keeping {
 
     /// Whether a process waits for us to look.
     fn is_called(&mut self) -> bool {
-        self.folder.is_called() || self.free.is_some() && self.folder.is_taken()
+        self.folder.is_called() || self.free.as_ref().is_some_and(Kept::is_taken)
     }
 
     /// Offers a ring to the next process that asks.
     fn offer(&mut self) -> io::Result<()> {
+        self.folder.offer_none();
         let (number, memory) = self.folder.new_ring()?;
         self.free = Some(Kept::new(memory, self.folder.ring(number)));
         self.folder.offer(number)
