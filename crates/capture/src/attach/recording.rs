@@ -6,6 +6,9 @@
 //! sampler may be started. To end the recording, the hooks are restored and the agent is told to ignore
 //! callbacks. It stays mapped, and is used again by the next recording of the process.
 //!
+//! Each time a thread of ours traces it, and ends: whatever has gone wrong, the kernel then detaches from all
+//! its threads. The process that records may live on, as `live` does.
+//!
 //! If we are killed before the hooks are set, nothing has changed except the process's mappings. Afterwards
 //! the agent notices within seconds that nobody takes its events, and stops.
 
@@ -17,6 +20,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::Settings;
@@ -97,6 +101,10 @@ impl LateRecording {
     /// # Errors
     /// If the kernel does not let us trace it, or it does not support this. It continues unharmed.
     pub fn begin(pid: u32, settings: &Settings) -> Result<LateRecording, Refusal> {
+        on_a_thread(|| LateRecording::begin_here(pid, settings))
+    }
+
+    fn begin_here(pid: u32, settings: &Settings) -> Result<LateRecording, Refusal> {
         let held = DeferredSignals::begin();
         let memory = ProcessMemory::open(pid).map_err(|error| Refusal::opening(pid, &error))?;
         let target = Target::find(&memory, &Files::of_process(pid)).map_err(|unknown| {
@@ -160,7 +168,7 @@ impl LateRecording {
         be_seen(&self.memory, self.control);
         let standing = self.standing();
         if self.is_held() {
-            match self.guard() {
+            match on_a_thread(|| self.guard()) {
                 Err(refusal) if refusal.cause == Cause::Gone => return Ok(Standing::Gone),
                 guarded => guarded?,
             }
@@ -217,7 +225,7 @@ impl LateRecording {
     /// # Errors
     /// If the process cannot be stopped once more. Then the agent ends by itself.
     pub fn end(mut self) -> Result<Duration, Refusal> {
-        let ended = match seize(self.pid) {
+        let ended = on_a_thread(|| match seize(self.pid) {
             Ok(mut tracee) => self.take_back(&mut tracee).map(|()| tracee.pause()),
             Err(refusal) if refusal.cause == Cause::Gone => {
                 // There is nothing left to undo.
@@ -225,7 +233,7 @@ impl LateRecording {
                 Ok(Duration::ZERO)
             }
             Err(refusal) => Err(refusal),
-        };
+        });
         drop(self.keeper);
         ended
     }
@@ -255,6 +263,18 @@ impl LateRecording {
         tracee.detach();
         Ok(())
     }
+}
+
+/// Runs what traces a process on a thread of its own.
+fn on_a_thread<T: Send>(f: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<T, Refusal> {
+    thread::scope(|scope| {
+        let tracer = thread::Builder::new().name("tracer".to_owned()).spawn_scoped(scope, f);
+        let tracer = tracer.map_err(|error| Refusal::failed("starting a thread", &error))?;
+        tracer.join().unwrap_or_else(|_| {
+            let reason = "tracing ended because of a bug in Bactrian";
+            Err(Refusal::new(Cause::Failed, reason, "Please report this bug"))
+        })
+    })
 }
 
 /// The runtime's variables that have to be set.
@@ -368,7 +388,7 @@ fn settle(tracee: &mut Tracee, control: u64, samplers: &[u64]) -> Result<(), Ref
         for gate in gates(control) {
             guard(&tracee.memory, gate).map_err(failed)?;
         }
-        let is_locked = tracee.word(lock).is_some_and(|word| word as u32 != 0);
+        let is_locked = tracee.word(lock).is_some_and(|word| word != 0);
         let is_busy = tracee.word(busy).is_some_and(|count| count != 0);
         if !is_locked && !is_busy || Instant::now() > until {
             return Ok(());
@@ -456,7 +476,7 @@ fn seize(pid: u32) -> Result<Tracee, Refusal> {
     loop {
         match Tracee::seize(pid, Arc::default()) {
             Err(refusal) if refusal.cause == Cause::Forbidden && Instant::now() < until => {
-                std::thread::sleep(BREATH);
+                thread::sleep(BREATH);
             }
             seized => return seized,
         }

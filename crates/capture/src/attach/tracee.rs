@@ -85,9 +85,11 @@ impl Tracee {
         // Before anything is stopped, since this takes a moment.
         let guardian = Guardian::start(pid)
             .map_err(|error| Refusal::failed("starting a guardian for it", &error))?;
-        sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
-        let mut tracee = Tracee::new(pid, leader, asked)?;
+        // Also before, since nothing may fail between the first seizure and the value that ends it.
+        let mut tracee = Tracee::new(pid, asked)?;
         tracee.guardian = Some(guardian);
+        sys::seize(leader, OPTIONS).map_err(|error| Refusal::seizing(pid, &error))?;
+        tracee.threads.insert(leader, Thread::RUNNING);
         // Threads may create others meanwhile; children of threads that we already trace are traced, too.
         loop {
             let before = tracee.threads.len();
@@ -116,16 +118,14 @@ impl Tracee {
 
     /// Attaches to one thread of a process, no matter which.
     pub fn seize_one(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
-        for tid in tids(pid)? {
-            if sys::seize(tid, OPTIONS).is_ok() {
-                return Tracee::new(pid, tid, asked);
-            }
-        }
-        Err(Refusal::gone(pid))
+        let mut tracee = Tracee::new(pid, asked)?;
+        let seized = tids(pid)?.into_iter().find(|&tid| sys::seize(tid, OPTIONS).is_ok());
+        tracee.threads.insert(seized.ok_or_else(|| Refusal::gone(pid))?, Thread::RUNNING);
+        Ok(tracee)
     }
 
-    /// `tid` is already traced.
-    fn new(pid: u32, tid: Tid, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
+    /// No thread is traced yet.
+    fn new(pid: u32, asked: Arc<AtomicUsize>) -> Result<Tracee, Refusal> {
         let memory = File::options()
             .read(true)
             .write(true)
@@ -134,7 +134,7 @@ impl Tracee {
         Ok(Tracee {
             pid,
             memory,
-            threads: BTreeMap::from([(tid, Thread::RUNNING)]),
+            threads: BTreeMap::new(),
             is_child: parent(pid) == Some(std::process::id()),
             changed: Vec::new(),
             guardian: None,
@@ -397,8 +397,8 @@ impl Tracee {
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // Whatever went wrong, it must continue as before.
-        if self.stop().is_ok() {
+        // Whatever went wrong, it must continue as before. If it does not stop, it does when our thread ends.
+        if !self.threads.is_empty() && self.stop().is_ok() {
             self.detach();
         }
     }

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bactrian_capture::attach::{Options, freeze};
+use bactrian_agent_abi::Settings;
+use bactrian_capture::attach::{Cause, LateRecording, Options, freeze};
 use bactrian_fixtures::{Compiler, Variant, whole_table};
 
 use crate::programs;
@@ -165,4 +166,24 @@ fn threads_signals_children_and_domains_survive_the_kill_of_their_tracer() {
         let domains = ("true\ntrue\ntrue\n", 0);
         check("killed_domains", programs::DOMAINS, Compiler::OCaml5, domains);
     }
+}
+
+/// It cannot be stopped for seconds, so only the complete set waits for that.
+#[test]
+fn a_program_that_cannot_be_stopped_goes_on_when_recording_it_is_given_up() {
+    if !whole_table() {
+        return;
+    }
+    let compiler = Compiler::OCaml4;
+    let running = Running::start("vforking", programs::VFORKING, compiler, Variant::Plain);
+    let pid = running.pid();
+    until("it waits for its child", || running.state().starts_with('D'));
+    let place = tempfile::tempdir().expect("a folder");
+    let trace = place.path().join("trace.ctf").into_os_string().into_encoded_bytes();
+    let refusal =
+        LateRecording::begin(pid, &Settings::new(trace)).expect_err("it cannot be stopped");
+    assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
+    // This process lives on, and whom it traced would wait for it for ever.
+    assert_eq!(status(pid, "TracerPid"), "0");
+    assert_eq!(running.finish(), ("done\n".to_owned(), 0));
 }

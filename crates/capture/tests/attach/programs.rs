@@ -52,6 +52,15 @@ let () =
   print_endline "done"
 "#;
 
+/// Waits in the kernel, where it cannot be stopped, for a child that shares its memory.
+pub const VFORKING: &str = r#"
+external wait_for_vfork : string -> unit = "wait_for_vfork"
+let () =
+  print_endline "ready";
+  wait_for_vfork Sys.argv.(1);
+  print_endline "done"
+"#;
+
 /// Waits with a value in every register, below its stack, and with an unusual rounding mode; compares
 /// afterwards.
 pub const REGISTERS: &str = r#"
@@ -66,12 +75,22 @@ pub const C: &str = r#"
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <caml/mlvalues.h>
 value compute(value file) {
   volatile long n;
   while (access(String_val(file), F_OK) != 0)
     for (n = 0; n < 200000000; n++) ;
+  return Val_unit;
+}
+value wait_for_vfork(value file) {
+  pid_t child = vfork();
+  if (child == 0) {
+    while (access(String_val(file), F_OK) != 0) poll(0, 0, 20);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
   return Val_unit;
 }
 value wait_unnoted(value file)
