@@ -1,6 +1,6 @@
 (* Works under a condition that it sets up itself, or that its starter has, and says what it sees: for the table of conditions.
    Usage: conditions WORK SELF [wait]
-   WORK: allocates, threads, family. SELF: what it does to itself before it works, a path to make its root, or "nothing".
+   WORK: allocates, threads, family, samples, lasts. SELF: what it does to itself before it works, a path to make its root, or "nothing".
    With "wait" it allocates on until SIGUSR1 comes. It ends with status 3. *)
 
 external confine : bool -> unit = "conditions_confine"
@@ -63,6 +63,21 @@ let threads () =
       say "threads: %d" (Array.fold_left ( + ) 0 results)
   | exception Sys_error _ -> say "no threads"
 
+(* A sampler of its own. Whether it is called is not said: somebody else's cannot always be stopped. *)
+let samples () =
+  let tracker = { Gc.Memprof.null_tracker with alloc_minor = (fun _ -> None) } in
+  for _ = 1 to 2 do
+    ignore (Gc.Memprof.start ~sampling_rate:0.1 tracker);
+    say "samples: %d" (work 1_000);
+    Gc.Memprof.stop ()
+  done
+
+(* Longer than it is recorded. *)
+let lasts () =
+  let until = Unix.gettimeofday () +. 0.5 in
+  while Unix.gettimeofday () < until do ignore (work 50) done;
+  say "lasted"
+
 let do_to_itself = function
   | "nothing" -> ()
   | "confines" -> confine false
@@ -106,6 +121,8 @@ let () =
       | "allocates" -> ()
       | "threads" -> threads ()
       | "family" -> family ()
+      | "samples" -> samples ()
+      | "lasts" -> lasts ()
       | other -> failwith other);
       say "after: %d" (work 1_000);
       exit 3

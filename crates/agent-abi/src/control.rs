@@ -5,7 +5,7 @@
 //! while all threads are stopped, and requests a recording by [`Control::asked`]. Each domain starts its
 //! sampler when the runtime calls one of the hooks.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 
 /// The first word of the page before the agent's own, by which a program that was recorded before is
 /// recognised.
@@ -79,7 +79,7 @@ pub struct Control {
     /// How many threads are in one of our hooks and about to start a sampler, or to leave.
     pub busy: AtomicU64,
     /// The state of the recording's lock: 0 while no thread works on the recording.
-    pub lock: &'static AtomicU32,
+    pub lock: &'static AtomicU64,
     /// Whether callbacks of the sampler are recorded.
     pub running: &'static AtomicBool,
     /// OCaml 4: `caml_major_slice_begin_hook`. OCaml 5: `caml_domain_external_interrupt_hook`.

@@ -9,6 +9,7 @@
 //!   and stacks of our own with a way back from a panic.
 //! - [`loaded`]: objects and symbols of this process; [`patch`]: jumps written over functions.
 //! - [`bytes`]: the functions that the compiler expects of libc (memcpy and others), without libc.
+//! - [`copies`]: the frozen copies of this process, and their files.
 //! - [`confined`]: whether the program has set a seccomp filter; [`birthmark`]: whether this process is a
 //!   copy of the marked one.
 //!
@@ -22,6 +23,7 @@ extern crate alloc;
 pub mod birthmark;
 pub mod bytes;
 pub mod confined;
+pub mod copies;
 pub mod loaded;
 pub mod lock;
 pub mod memory;

@@ -12,7 +12,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lock;
 use crate::sys;
@@ -27,7 +27,7 @@ const PAGE: usize = 4096;
 /// jump.
 const PATIENCE: usize = 10_000;
 /// No thread holds the lists.
-const NOBODY: u32 = 0;
+const NOBODY: u64 = 0;
 
 struct Free {
     lists: [*mut u8; CLASSES],
@@ -38,7 +38,7 @@ struct Free {
 /// The allocator, for `#[global_allocator]`.
 pub struct Memory {
     /// The thread that uses the lists.
-    holder: AtomicU32,
+    holder: AtomicU64,
     free: UnsafeCell<Free>,
 }
 
@@ -50,7 +50,7 @@ impl Memory {
     pub const fn new() -> Memory {
         let lists = [ptr::null_mut(); CLASSES];
         Memory {
-            holder: AtomicU32::new(NOBODY),
+            holder: AtomicU64::new(NOBODY),
             free: UnsafeCell::new(Free { lists, piece: ptr::null_mut(), left: 0 }),
         }
     }

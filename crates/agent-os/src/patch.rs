@@ -73,24 +73,33 @@ impl Patch {
         is_held
     }
 
-    /// Restores the function's own bytes.
-    pub fn lift(&self) {
+    /// Whether the patch is installed, or callers spin at the function's door.
+    pub fn is_there(&self) -> bool {
+        self.function.load(Ordering::Acquire) != 0
+    }
+
+    /// Restores the function's own bytes; returns false if code cannot be changed now. Then the patch stays,
+    /// and calls keep coming to us.
+    pub fn lift(&self) -> bool {
         let word = self.function.swap(0, Ordering::AcqRel);
         let function = word & !HELD;
         if function == 0 {
-            return;
+            return true;
         }
-        // SAFETY: these are the function's own bytes. Changing the code was allowed before; if it is refused
-        // now, calls keep coming to us.
-        unsafe {
+        // SAFETY: these are the function's own bytes.
+        let is_lifted = unsafe {
             let saved = &*self.saved.get();
             if word & HELD != 0 {
                 let own = u16::from_le_bytes([saved[0], saved[1]]);
-                with_writable_code(function, || door(function).store(own, Ordering::SeqCst));
+                with_writable_code(function, || door(function).store(own, Ordering::SeqCst))
             } else {
-                change_beside_others(function, saved);
+                change_beside_others(function, saved)
             }
+        };
+        if !is_lifted {
+            self.function.store(word, Ordering::Release);
         }
+        is_lifted
     }
 }
 
@@ -215,11 +224,11 @@ mod tests {
                 }
                 assert_eq!(theirs(), 1);
             });
-            PATCH.lift();
+            assert!(PATCH.is_there() && PATCH.lift());
             lifted.store(true, Ordering::Release);
             caller.join().expect("the caller goes on");
         });
-        PATCH.lift();
+        assert!(!PATCH.is_there() && PATCH.lift());
         assert_eq!(theirs(), 1);
     }
 }

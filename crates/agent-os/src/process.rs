@@ -4,8 +4,9 @@
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::confined;
 use crate::sys::{Errno, Fd, Pid, SysResult, call};
 
 /// System call numbers on x86-64.
@@ -320,21 +321,89 @@ pub fn nap(milliseconds: i64) {
 
 /// Stores a word and wakes all threads that wait for it to change.
 pub fn store_and_wake(word: &AtomicU32, value: u32) {
-    const WAKE: usize = 1;
     word.store(value, Ordering::Release);
+    wake_all(word);
+}
+
+fn wake_all(word: &AtomicU32) {
+    const WAKE: usize = 1;
     // SAFETY: the word outlives the call.
     let _ =
         unsafe { call(number::FUTEX, [word.as_ptr() as usize, WAKE, i32::MAX as usize, 0, 0, 0]) };
+}
+
+/// A gate at which threads wait while it is closed. Opening it takes no system call if none waits.
+pub struct Gate(AtomicU32);
+
+impl Gate {
+    const OPEN: u32 = 0;
+    const CLOSED: u32 = 1;
+    /// Closed, and some thread waits.
+    const AWAITED: u32 = 2;
+
+    /// An open gate.
+    pub const fn new() -> Gate {
+        Gate(AtomicU32::new(Gate::OPEN))
+    }
+
+    /// Closes it; false if it was closed already.
+    pub fn close(&self) -> bool {
+        let order = (Ordering::SeqCst, Ordering::Relaxed);
+        self.0.compare_exchange(Gate::OPEN, Gate::CLOSED, order.0, order.1).is_ok()
+    }
+
+    /// Opens it, and lets those go that wait.
+    pub fn open(&self) {
+        if self.0.swap(Gate::OPEN, Ordering::SeqCst) == Gate::AWAITED {
+            wake_all(&self.0);
+        }
+    }
+
+    /// Waits until it is open.
+    pub fn pass(&self) {
+        while self.0.load(Ordering::SeqCst) != Gate::OPEN {
+            let order = (Ordering::SeqCst, Ordering::SeqCst);
+            match self.0.compare_exchange(Gate::CLOSED, Gate::AWAITED, order.0, order.1) {
+                Err(Gate::OPEN) => return,
+                Ok(_) | Err(_) => wait_while(&self.0, Gate::AWAITED, 1000),
+            }
+        }
+    }
 }
 
 /// A thread id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId(pub u32);
 
-/// The id of this thread.
-pub fn thread_id() -> ThreadId {
+/// Where libc keeps the id of each thread, in bytes from its thread pointer; 0 if unknown.
+static ID_AT: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds out where libc keeps the ids of threads, so that [`thread_id`] needs no system call from then on.
+/// Called before the program runs.
+pub fn learn_thread_ids() {
+    /// In glibc, and in musl.
+    const KNOWN: [usize; 2] = [0x2d0, 0x30];
+    let known = KNOWN.into_iter().find(|&at| id_at(at) == asked_id());
+    ID_AT.store(known.unwrap_or(0), Ordering::Relaxed);
+}
+
+fn id_at(offset: usize) -> ThreadId {
+    // SAFETY: libc's record of a thread, which begins at the thread pointer, is larger than that.
+    ThreadId(unsafe { ((crate::sys::thread_pointer() + offset) as *const u32).read_volatile() })
+}
+
+fn asked_id() -> ThreadId {
     // SAFETY: touches no memory.
     ThreadId(unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0) as u32)
+}
+
+/// The id of this thread; None if finding it out takes a system call and the program has confined itself.
+pub fn thread_id() -> Option<ThreadId> {
+    match ID_AT.load(Ordering::Relaxed) {
+        0 if confined::is_confined() => None,
+        0 => Some(asked_id()),
+        at => Some(id_at(at)),
+    }
 }
 
 /// Whether a thread of this process still exists.
@@ -423,13 +492,41 @@ mod tests {
 
     #[test]
     fn threads_live_until_they_end() {
-        let ended = std::thread::spawn(thread_id).join().expect("it ends");
-        assert!(thread_lives(thread_id()));
+        let ended = std::thread::spawn(asked_id).join().expect("it ends");
+        assert!(thread_lives(asked_id()));
         let gone = (0..1000).any(|_| {
             nap(1);
             !thread_lives(ended)
         });
         assert!(gone);
+    }
+
+    #[test]
+    fn threads_know_their_ids_without_a_system_call() {
+        learn_thread_ids();
+        assert_ne!(ID_AT.load(Ordering::Relaxed), 0);
+        for _ in 0..3 {
+            let known = std::thread::spawn(|| thread_id() == Some(asked_id()));
+            assert!(known.join().expect("it ends"));
+        }
+        assert_eq!(thread_id(), Some(asked_id()));
+    }
+
+    #[test]
+    fn threads_wait_at_a_closed_gate_and_only_there() {
+        static GATE: Gate = Gate::new();
+        GATE.pass();
+        assert!(GATE.close() && !GATE.close());
+        let waits = std::thread::spawn(|| GATE.pass());
+        while GATE.0.load(Ordering::SeqCst) != Gate::AWAITED {
+            std::thread::yield_now();
+        }
+        assert!(!waits.is_finished());
+        GATE.open();
+        waits.join().expect("it goes on");
+        assert!(GATE.close());
+        GATE.open();
+        GATE.pass();
     }
 
     #[test]

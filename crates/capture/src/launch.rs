@@ -151,7 +151,9 @@ impl Launch {
     fn kept(&self) -> (Settings, Option<Keeper>) {
         let trace: Option<PathBuf> =
             self.settings.trace.as_deref().map(|path| OsStr::from_bytes(path).into());
-        let is_needed = trace.is_some() || self.settings.snapshots.is_some();
+        // Whatever the agent does while the program runs or ends, it asks the keeper before.
+        let is_needed =
+            trace.is_some() || self.settings.snapshots.is_some() || self.settings.page.is_some();
         let keeper = is_needed.then(|| Keeper::new(trace).ok()).flatten();
         let folder = keeper.as_ref().map(|keeper| keeper.folder().as_os_str().as_bytes().to_vec());
         (Settings { keeper: folder, ..self.settings.clone() }, keeper)

@@ -3,7 +3,7 @@
 //! The counters are read from outside, from the program's memory, when the program has done all that it does and before the kernel
 //! takes the memory away: the agent, which is loaded for this and for the pauses, has the program's end wait until they were read
 //! ([`Page::end`]). So they are exact, as those that `OCAMLRUNPARAM=v=0x400` prints, but nothing is written to the program's standard
-//! error. The kernel keeps the peak of the resident memory; it is read in the same moment. The time that the end waits is not
+//! error. A program that has confined itself (by a seccomp filter) does not wait. The kernel keeps the peak of the resident memory; it is read in the same moment. The time that the end waits is not
 //! counted, because the agent notes the time first.
 //!
 //! A program that ends in another way (killed by a signal, or by a system call of its own) has been looked at every 50 ms: then

@@ -55,6 +55,14 @@ static SPAWN: AtomicUsize = AtomicUsize::new(0);
 /// The recording for which each domain has started its sampler, or tried to.
 static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 
+/// Whether a thread is preparing a recording.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// In a forked child, which has only this thread.
+pub fn after_fork() {
+    AT_WORK.store(false, Ordering::Release);
+}
+
 /// Called when a slice of a major collection begins (OCaml 4), or when the domain was interrupted to look for
 /// work (OCaml 5).
 extern "C" fn poll() {
@@ -150,7 +158,6 @@ fn set(agent: &Agent, at: usize, word: usize) {
 /// This thread's domain, unless it has already tried to start its sampler. The first thread that gets here
 /// prepares the recording.
 fn wanted() -> Option<Here> {
-    static AT_WORK: AtomicBool = AtomicBool::new(false);
     let control = &bactrian_control;
     let asked = control.asked.load(Ordering::Acquire);
     let seen = control.seen.load(Ordering::Acquire);

@@ -6,6 +6,7 @@ use core::ffi::c_void;
 use bactrian_agent_abi::Children;
 use bactrian_agent_os::{birthmark, confined, loaded};
 
+use super::attached;
 use crate::keeper::filters;
 use crate::record::{doors, page, session};
 use crate::runtime::agent;
@@ -40,6 +41,7 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     doors::after_fork();
+    attached::after_fork();
     if agent::prepared().is_some_and(|agent| agent.came_late) {
         // If doors are closed, the tracer that would open them will not come to this process.
         doors::open();

@@ -25,6 +25,7 @@ use bactrian_agent_os::{birthmark, loaded, process, stacks};
 use bactrian_trace::State;
 
 use crate::keeper::board;
+use crate::keeper::ring::Ring;
 use crate::record::recording::{self, Recording};
 use crate::record::{collect, guard, page, rate, session, switch, tracker};
 use crate::runtime::agent::{self, Agent};
@@ -91,7 +92,7 @@ fn prepare() {
     });
     let page = settings.page.as_deref().map(absolute);
     let keeper = settings.keeper.as_deref().map(absolute);
-    if let Some(folder) = keeper.as_deref().filter(|_| trace.is_some() || snapshots.is_some()) {
+    if let Some(folder) = &keeper {
         board::find(folder);
     }
     birthmark::set();
@@ -149,6 +150,16 @@ fn start(agent: &'static Agent) {
     if agent.hides_events {
         // The runtime has already read them.
         environment::remove(&variable::RUNTIME_EVENTS);
+    }
+    let is_recorded = agent.settings.trace.is_some() && agent.program.sampler.is_some();
+    if let Some(folder) = agent.settings.keeper.as_deref().filter(|_| !is_recorded) {
+        // Only for the keeper's reports of filters. The ring stays mapped.
+        // SAFETY: there is one thread.
+        unsafe {
+            stacks::run(|| {
+                let _ = Ring::take(folder, u64::MAX);
+            });
+        }
     }
     // SAFETY: there is one thread. After a panic there is no page.
     unsafe { stacks::run(|| page::start(agent)) };

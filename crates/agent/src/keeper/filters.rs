@@ -62,26 +62,40 @@ pub fn ask() -> bool {
 ///
 /// There is no wait where there is no keeper, and a dead one is waited for only once.
 pub fn ask_within(patience: u64) -> Answer {
+    ask_and_measure(patience).0
+}
+
+/// A step of waiting that takes longer, in nanoseconds, was interrupted: other threads had the processor.
+const LONGEST_STEP: u64 = 20_000;
+
+/// The same; returns how much processor time the wait has taken, too, in nanoseconds.
+pub fn ask_and_measure(patience: u64) -> (Answer, u64) {
     listen();
     let words = (at(word::ASKED), at(word::ANSWERED), at(word::LEFT));
-    let (Some(asked), Some(answered), Some(left)) = words else { return Answer::Nobody };
+    let (Some(asked), Some(answered), Some(left)) = words else { return (Answer::Nobody, 0) };
     if board::is_dead() {
-        return Answer::Nobody;
+        return (Answer::Nobody, 0);
     }
     let number = asked.fetch_add(1, Ordering::AcqRel) + 1;
     board::call();
-    let (mut pulse, start) = (Pulse::new(), sys::micros(Clock::Monotonic));
+    let (mut pulse, start) = (Pulse::new(), sys::nanos(Clock::Monotonic));
+    let (mut last, mut spun) = (start, 0);
     while answered.load(Ordering::Acquire) < number {
-        let waited = sys::micros(Clock::Monotonic) - start;
+        let now = sys::nanos(Clock::Monotonic);
+        if now - last < LONGEST_STEP {
+            spun += now - last;
+        }
+        last = now;
+        let waited = (now - start) / 1000;
         let has_left = board::has_left() || left.load(Ordering::Acquire) != 0;
         if has_left || !pulse.is_felt() || waited > LONGEST {
-            return Answer::Nobody;
+            return (Answer::Nobody, spun);
         }
         if waited > patience {
-            return Answer::Late;
+            return (Answer::Late, spun);
         }
         core::hint::spin_loop();
     }
     listen();
-    Answer::Given
+    (Answer::Given, spun)
 }

@@ -5,12 +5,17 @@
 //! other threads may be inside these functions: there we only close their doors (a jump to itself at the
 //! first instruction, see `agent-os/patch.rs`), so that no call of the program gets through, and some
 //! milliseconds later the tracer stops all threads and installs the patches.
+//!
+//! Changing code takes system calls that a seccomp filter may punish. So the keeper is asked before; in a
+//! program that has confined itself patches stay as they are, and callers are told so.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
+use bactrian_agent_os::confined;
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::patch::Patch;
 
+use crate::keeper::filters;
 use crate::runtime::program::Sampler;
 
 pub static START: Patch = Patch::new();
@@ -22,8 +27,6 @@ pub static STOP_TARGET: AtomicUsize = AtomicUsize::new(0);
 
 /// Held by the thread that changes the patches.
 static AT_WORK: Lock<()> = Lock::new(());
-/// A signal handler that interrupted such a change has forked.
-static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 
 /// Redirects the program's calls to these functions; returns false if code cannot be changed here.
 ///
@@ -43,43 +46,45 @@ pub unsafe fn put_up(sampler: &Sampler, [start, stop, is_sampling]: [usize; 3]) 
 /// Makes callers of the sampler's functions spin until the patches are installed from outside or removed,
 /// provided that `is_wanted` still. Where code cannot be changed, callers get through.
 pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
-    with(|| {
-        let [start, stop] = note_targets(sampler);
-        if is_wanted() {
-            // SAFETY: these are functions of this runtime, and only one thread is here.
-            unsafe {
-                START.hold(start);
-                STOP.hold(stop);
-                sampler.is_sampling.map(|function| IS_SAMPLING.hold(function));
-            }
+    let Some(_held) = AT_WORK.take() else { return };
+    let [start, stop] = note_targets(sampler);
+    if is_wanted() && !confined::is_confined() {
+        // SAFETY: these are functions of this runtime, and only one thread is here.
+        unsafe {
+            START.hold(start);
+            STOP.hold(stop);
+            sampler.is_sampling.map(|function| IS_SAMPLING.hold(function));
         }
-    });
+    }
 }
 
-/// Removes the patch of the start function, for a call of ours.
-pub fn open_start() {
-    with(|| START.lift());
+/// Removes the patch of the start function, for a call of ours; returns whether calls get through.
+pub fn open_start() -> bool {
+    lift([&START])
 }
 
-/// Removes the patch of the stop function, for a call of ours.
-pub fn open_stop() {
-    with(|| STOP.lift());
+/// Removes the patch of the stop function, for a call of ours; returns whether calls get through.
+pub fn open_stop() -> bool {
+    lift([&STOP])
 }
 
-/// Removes all patches.
-pub fn open() {
-    with(|| {
-        START.lift();
-        STOP.lift();
-        IS_SAMPLING.lift();
-    });
+/// Removes all patches; returns whether calls get through.
+pub fn open() -> bool {
+    lift([&START, &STOP, &IS_SAMPLING])
 }
 
-fn with(f: impl FnOnce()) {
-    AT_WORK.take();
-    f();
-    // SAFETY: taken above.
-    unsafe { AT_WORK.release() };
+/// Removes patches; returns false if code cannot be changed now.
+fn lift<const N: usize>(patches: [&Patch; N]) -> bool {
+    if !patches.iter().any(|patch| patch.is_there()) {
+        return true;
+    }
+    filters::ask();
+    if confined::is_confined() {
+        return false;
+    }
+    // If a signal handler has interrupted such a change, the change goes on when the handler returns.
+    let Some(_held) = AT_WORK.take() else { return false };
+    patches.map(Patch::lift).into_iter().all(|is_lifted| is_lifted)
 }
 
 fn note_targets(sampler: &Sampler) -> [usize; 2] {
@@ -92,17 +97,10 @@ fn note_targets(sampler: &Sampler) -> [usize; 2] {
 
 /// Before a fork: no thread may be in the middle of a change.
 pub fn before_fork() {
-    let interrupted = AT_WORK.is_mine();
-    FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
-    if !interrupted {
-        AT_WORK.take();
-    }
+    AT_WORK.hold_for_fork();
 }
 
 /// After the fork, in both processes.
 pub fn after_fork() {
-    if !FORKED_WITHIN.load(Ordering::Relaxed) {
-        // SAFETY: taken before the fork.
-        unsafe { AT_WORK.release() };
-    }
+    AT_WORK.let_go_after_fork();
 }

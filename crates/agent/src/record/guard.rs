@@ -4,12 +4,15 @@
 //! exception that it does not get without us, and one that calls `Gc.Memprof.stop` would not get an exception
 //! that it otherwise gets. So both functions are patched while our sampler runs: a call stops our sampler,
 //! removes the patches, and then continues. A program that asks whether a sampler is running (since 5.5) is
-//! told about its own. Where code cannot be changed we do not sample at all.
+//! told about its own. Where code cannot be changed we do not sample at all. If a program has forbidden that
+//! since (by a seccomp filter), the patches and our sampler stay; a sampler that it starts then is never
+//! called.
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::control::{self, Gate};
+use bactrian_agent_os::patch::Patch;
 use bactrian_ocaml::value::{UNIT, integer};
 use bactrian_trace::State;
 
@@ -47,7 +50,9 @@ pub fn sampling_begins() {
 /// Stops the runtime's sampler, if it is ours. Called from a callback, or while the runtime is idle.
 pub fn stop_sampling() {
     let Some(agent) = agent::prepared() else { return };
-    doors::open();
+    if !doors::open() {
+        return;
+    }
     if agent.came_late {
         let here = Here::find().filter(|here| here.is_on());
         // SAFETY: by the caller.
@@ -86,8 +91,8 @@ fn give_way() {
 }
 
 macro_rules! gate {
-    ($name:ident, $target:ident, $give_way:ident) => {
-        /// The entry point for the program's calls of a guarded function.
+    ($name:ident, $give_way:ident) => {
+        /// The entry point for the program's calls of a guarded function. It goes on where `$give_way` says.
         ///
         /// # Safety
         /// Reached through the patch only.
@@ -102,16 +107,35 @@ macro_rules! gate {
                 "pop rdx",
                 "pop rsi",
                 "pop rdi",
-                "jmp qword ptr [rip + {target}]",
+                "jmp rax",
                 give_way = sym $give_way,
-                target = sym $target,
             )
         }
     };
 }
 
-gate!(start_gate, START_TARGET, give_way_to_start);
-gate!(stop_gate, STOP_TARGET, give_way_to_stop);
+gate!(start_gate, give_way_to_start);
+gate!(stop_gate, give_way_to_stop);
+
+/// Where the program's call of a guarded function goes on: in that function or, if it is still patched and
+/// would lead back to us, in one that does nothing.
+fn way_on(patch: &Patch, function: &AtomicUsize, instead: extern "C" fn() -> usize) -> usize {
+    match patch.is_there() {
+        true => instead as usize,
+        false => function.load(Ordering::Relaxed),
+    }
+}
+
+/// Stands for the start of a sampler. Since 5.3 that returns the sampler's configuration, and the program may
+/// use it: it gets that of the sampler that is running.
+extern "C" fn not_started() -> usize {
+    Here::find().and_then(Here::configuration).unwrap_or(UNIT)
+}
+
+/// Stands for the end of a sampler.
+extern "C" fn not_stopped() -> usize {
+    UNIT
+}
 
 /// `Gc.Memprof.is_sampling` as the program should see it: whether its own sampler is running.
 ///
@@ -124,22 +148,26 @@ unsafe extern "C" fn is_sampling() -> usize {
 /// The program's arguments are OCaml values: a rate, a depth and a tracker. Before our sampler is stopped we
 /// are called for all pending samples, and these calls may cause a collection, which moves blocks. So the
 /// arguments are registered as roots meanwhile.
-extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) {
+extern "C" fn give_way_to_start(arguments: &mut [AtomicUsize; 3]) -> usize {
     if samplers::is_calling() {
-        return doors::open_start();
+        doors::open_start();
+    } else if let Some(Agent { program, .. }) = agent::prepared() {
+        let places = arguments.each_ref().map(AtomicUsize::as_ptr);
+        places.iter().for_each(|place| (program.register_root)(*place));
+        // This does not raise, else these places would stay roots: the sampler is ours, and so are its
+        // callbacks.
+        give_way();
+        places.iter().for_each(|place| (program.remove_root)(*place));
     }
-    let Some(Agent { program, .. }) = agent::prepared() else { return };
-    let places = arguments.each_ref().map(AtomicUsize::as_ptr);
-    places.iter().for_each(|place| (program.register_root)(*place));
-    // This does not raise, else these places would stay roots: the sampler is ours, and so are its callbacks.
-    give_way();
-    places.iter().for_each(|place| (program.remove_root)(*place));
+    way_on(&doors::START, &START_TARGET, not_started)
 }
 
 /// The argument is `()`, which no collection moves.
-extern "C" fn give_way_to_stop() {
+extern "C" fn give_way_to_stop() -> usize {
     if samplers::is_calling() {
-        return doors::open_stop();
+        doors::open_stop();
+    } else {
+        give_way();
     }
-    give_way();
+    way_on(&doors::STOP, &STOP_TARGET, not_stopped)
 }

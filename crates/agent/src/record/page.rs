@@ -24,6 +24,7 @@ use bactrian_agent_os::sys::{self, Clock};
 use bactrian_agent_os::{birthmark, confined, loaded};
 
 use super::samplers::Here;
+use crate::keeper::filters::{self, Answer};
 use crate::runtime::agent::Agent;
 use crate::runtime::program::DOMAINS;
 
@@ -165,12 +166,18 @@ pub fn let_go() {
 /// The program ends: it has done all that it does, and its memory is still there. An observer that has asked for it reads the
 /// collector's counters now, exactly, and the time that we take is counted to nobody.
 ///
-/// Nothing is waited for in a program that has confined itself, and not for ever in any: the observer may be gone.
+/// All of it takes system calls, so the keeper, which is the observer's, is asked for filters first. Nothing is waited for in a
+/// program that has confined itself or has no keeper, and not for ever in any: the observer may be gone.
 pub fn at_end() {
     let Some(words) = words() else { return };
     let is_wanted = words[word::READS_AT_END].load(Ordering::Relaxed) != 0;
     let is_first = words[word::END].load(Ordering::Relaxed) == 0;
-    if !is_wanted || !is_first || confined::is_confined() {
+    if !is_wanted || !is_first || !birthmark::is_here() {
+        return;
+    }
+    let ended = sys::nanos(Clock::Monotonic);
+    let (answer, spun) = filters::ask_and_measure(u64::MAX);
+    if answer != Answer::Given || confined::is_confined() {
         return;
     }
     // A child that shares our memory until it becomes another program may end, too.
@@ -182,8 +189,9 @@ pub fn at_end() {
             tell(domain, &last);
         }
     }
-    words[word::END_CPU].store(sys::nanos(Clock::ProcessCpu), Ordering::Relaxed);
-    words[word::END].store(sys::nanos(Clock::Monotonic), Ordering::Release);
+    let cpu = sys::nanos(Clock::ProcessCpu).saturating_sub(spun);
+    words[word::END_CPU].store(cpu, Ordering::Relaxed);
+    words[word::END].store(ended, Ordering::Release);
     let was_read = &words[word::END_WAS_READ];
     // SAFETY: the lower half of the word, which lives as long as the mapping, for atomic use.
     let low_half = unsafe { &*(was_read as *const AtomicU64).cast::<AtomicU32>() };

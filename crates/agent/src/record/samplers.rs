@@ -80,13 +80,17 @@ impl Here {
         self.samples(|block| block[configuration::FIRST_CALLBACK] != ours)
     }
 
+    /// The configuration of its sampler, an OCaml value, if one is there. (OCaml 5)
+    pub fn configuration(self) -> Option<usize> {
+        // SAFETY: our own domain, which is running.
+        unsafe { self.agent.program.sampler_configuration(self.state) }.map(|block| block as usize)
+    }
+
     /// Whether its sampler is running and its configuration satisfies `so`. (OCaml 5)
     fn samples(self, so: impl FnOnce(&[usize; 9]) -> bool) -> bool {
-        // SAFETY: our own domain, which is running.
-        let block = unsafe { self.agent.program.sampler_configuration(self.state) };
         // SAFETY: a configuration has this many fields.
-        let block = block.map(|block| unsafe { &*block.cast() });
-        block.is_some_and(|block: &[usize; 9]| {
+        let block = self.configuration().map(|block| unsafe { &*(block as *const [usize; 9]) });
+        block.is_some_and(|block| {
             block[configuration::STATUS] == configuration::SAMPLING && so(block)
         })
     }
@@ -153,7 +157,9 @@ pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
     }
     RATE.store(here.agent.settings.rate.to_bits(), Ordering::Release);
     DEPTH.store(here.agent.settings.depth, Ordering::Release);
-    doors::open_start();
+    if !doors::open_start() {
+        return false;
+    }
     CALLING[here.domain].store(true, Ordering::Relaxed);
     let has_started = !is_exception(call(START.value(), UNIT));
     CALLING[here.domain].store(false, Ordering::Relaxed);
@@ -168,8 +174,9 @@ pub unsafe fn start(here: Here, prepared: [usize; 3]) -> bool {
 /// # Safety
 /// Called from a callback, or while the runtime is idle.
 pub unsafe fn stop(here: Here) -> usize {
-    if let Some(call) = here.agent.program.callback {
-        doors::open_stop();
+    if let Some(call) = here.agent.program.callback
+        && doors::open_stop()
+    {
         CALLING[here.domain].store(true, Ordering::Relaxed);
         // If it raises, another domain has already stopped the sampler that both shared.
         let has_stopped = !is_exception(call(STOP.value(), UNIT));

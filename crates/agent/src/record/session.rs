@@ -1,6 +1,6 @@
 //! The recording of this process, its lock, and whether it is running.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::stacks;
@@ -11,12 +11,10 @@ use crate::runtime::agent::{Agent, prepared};
 static RECORDING: Lock<Option<Recording>> = Lock::new(None);
 /// Whether callbacks are recorded.
 static RUNNING: AtomicBool = AtomicBool::new(false);
-/// A signal handler that interrupted our work has forked.
-static FORKED_WITHIN: AtomicBool = AtomicBool::new(false);
 
 /// For observers outside: the lock's word, 0 while no thread works on the recording, and whether callbacks
 /// are recorded.
-pub const LOCK: &AtomicU32 = RECORDING.state();
+pub const LOCK: &AtomicU64 = RECORDING.state();
 pub const RUNNING_WORD: &AtomicBool = &RUNNING;
 
 /// The agent, if callbacks are to be recorded.
@@ -27,25 +25,22 @@ pub fn running() -> Option<&'static Agent> {
 
 /// Starts a recording; from now on callbacks are recorded.
 pub fn begin(recording: Recording) {
-    RECORDING.take();
-    // SAFETY: we hold the lock.
-    unsafe {
-        *RECORDING.inside() = Some(recording);
-        RECORDING.release();
+    if let Some(mut held) = RECORDING.take() {
+        *held.inside() = Some(recording);
+        RUNNING.store(true, Ordering::Release);
     }
-    RUNNING.store(true, Ordering::Release);
 }
 
 /// Starts a recording in place of the previous one, if there was one: its recorder may have been killed while
 /// other threads are still working on it. `make` runs on our own stack.
 pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
     turn_off();
-    RECORDING.take();
+    let Some(mut held) = RECORDING.take() else { return };
+    let recording = held.inside();
     let mut has_begun = false;
     // SAFETY: we hold the lock, which covers both the recording and the stack. After a panic there is no
     // recording.
     unsafe {
-        let recording = RECORDING.inside();
         stacks::run(|| {
             if let Some(mut old) = recording.take() {
                 old.abandon();
@@ -53,8 +48,8 @@ pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
             *recording = make();
             has_begun = recording.is_some();
         });
-        RECORDING.release();
     }
+    drop(held);
     RUNNING.store(has_begun, Ordering::Release);
 }
 
@@ -64,38 +59,36 @@ pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     if !RUNNING.load(Ordering::Relaxed) {
         return None;
     }
-    if RECORDING.is_mine() {
-        // A signal handler of the program has interrupted our work, for example to exit. The program's work
-        // has precedence over ours.
+    // If the lock is ours, a signal handler of the program has interrupted our work, for example to exit. The
+    // program's work has precedence over ours.
+    let mut held = RECORDING.take()?;
+    // Another thread may have panicked while we waited.
+    if !RUNNING.load(Ordering::Relaxed) {
         return None;
     }
-    RECORDING.take();
+    let recording = held.inside();
     let mut result = None;
-    // Another thread may have panicked while we waited.
-    if RUNNING.load(Ordering::Relaxed) {
-        // SAFETY: we hold the lock, which covers both the recording and the stack.
-        let done = unsafe {
-            stacks::run(|| {
-                if let Some(recording) = RECORDING.inside() {
-                    result = Some(f(recording));
-                }
-            })
-        };
-        if !done {
-            RUNNING.store(false, Ordering::Release);
-            // The recording may be in any state; only its note is written once more.
-            // SAFETY: as above.
-            unsafe {
-                stacks::run(|| {
-                    if let Some(recording) = RECORDING.inside() {
-                        recording.note_accident();
-                    }
-                });
+    // SAFETY: we hold the lock, which covers both the recording and the stack.
+    let done = unsafe {
+        stacks::run(|| {
+            if let Some(recording) = recording {
+                result = Some(f(recording));
             }
+        })
+    };
+    if !done {
+        RUNNING.store(false, Ordering::Release);
+        // The recording may be in any state; only its note is written once more.
+        let recording = held.inside();
+        // SAFETY: as above.
+        unsafe {
+            stacks::run(|| {
+                if let Some(recording) = recording {
+                    recording.note_accident();
+                }
+            });
         }
     }
-    // SAFETY: we hold the lock.
-    unsafe { RECORDING.release() };
     result
 }
 
@@ -107,7 +100,7 @@ pub fn is_lost() -> bool {
     let lost = RECORDING.is_mine();
     if lost {
         turn_off();
-        // SAFETY: this thread holds the lock, and will not return to release it.
+        // SAFETY: this thread holds the lock, and will not return to where it took it.
         unsafe { RECORDING.release() };
     }
     lost
@@ -126,29 +119,20 @@ pub fn turn_off() {
 
 /// Before a fork: no thread may be in the middle of something.
 pub fn before_fork() {
-    let interrupted = RECORDING.is_mine();
-    FORKED_WITHIN.store(interrupted, Ordering::Relaxed);
-    if !interrupted {
-        RECORDING.take();
-    }
+    RECORDING.hold_for_fork();
 }
 
 /// After the fork, in the parent.
 pub fn after_fork_in_parent() {
-    if !FORKED_WITHIN.load(Ordering::Relaxed) {
-        // SAFETY: taken before the fork.
-        unsafe { RECORDING.release() };
-    }
+    RECORDING.let_go_after_fork();
 }
 
 /// After the fork, in the child, which gets a recording of its own or none.
 pub fn after_fork_in_child(follows: bool) {
-    if FORKED_WITHIN.load(Ordering::Relaxed) {
+    if !RECORDING.let_go_after_fork() {
         // The recording is in the middle of something that this process will not finish.
         return turn_off();
     }
-    // SAFETY: taken before the fork by the thread that is now the only one.
-    unsafe { RECORDING.release() };
     if follows {
         with_recording(Recording::after_fork);
     } else {

@@ -9,17 +9,18 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use bactrian_agent_os::process::{self, ThreadId};
+use bactrian_agent_os::process::{self, Gate, ThreadId};
 use bactrian_agent_os::{confined, loaded};
 
+use crate::keeper::filters;
 use crate::runtime::collector::Collector;
 
 /// The ids of threads that may run OCaml code; 0 is a free entry.
 static ACTIVE: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
 /// Set if there were too many threads for the table.
 static CROWDED: AtomicBool = AtomicBool::new(false);
-/// 1 while a snapshot is being taken from a signal handler.
-static GATE: AtomicU32 = AtomicU32::new(0);
+/// Closed while a snapshot is being taken from a signal handler.
+static GATE: Gate = Gate::new();
 /// Whether the table is maintained.
 static ON: AtomicBool = AtomicBool::new(false);
 /// The previous value of the hook.
@@ -27,8 +28,9 @@ static PREVIOUS: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsi
 
 /// From now on the table is maintained. This thread runs OCaml code.
 pub fn keep_table() {
+    process::learn_thread_ids();
     ON.store(true, Ordering::SeqCst);
-    enter(process::thread_id());
+    enter();
 }
 
 /// Makes sure that our hook is installed and that this thread, which runs OCaml code, is in the table.
@@ -37,7 +39,7 @@ pub fn stay(collector: &Collector) {
         return;
     }
     // A thread of OCaml 5 starts without leaving a blocking section.
-    enter(process::thread_id());
+    enter();
     let ours = after_waiting as *const () as usize;
     let current = collector.leave_blocking.load(Ordering::Acquire);
     if current != ours && current != 0 {
@@ -47,18 +49,21 @@ pub fn stay(collector: &Collector) {
 }
 
 extern "C" fn after_waiting() {
-    enter(process::thread_id());
-    while GATE.load(Ordering::SeqCst) == 1 {
-        process::wait_while(&GATE, 1, 1000);
-    }
+    enter();
+    GATE.pass();
     let previous = PREVIOUS.load(Ordering::Acquire);
     // SAFETY: the previous hook, with the type of ours.
     let previous: extern "C" fn() = unsafe { loaded::function(previous) };
     previous();
 }
 
-/// Adds a thread that may run OCaml code to the table.
-fn enter(thread: ThreadId) {
+/// Adds this thread, which may run OCaml code, to the table. The table is not needed any more if the program
+/// has confined itself, or has too many threads for it.
+fn enter() {
+    let Some(thread) = process::thread_id() else { return };
+    if CROWDED.load(Ordering::Relaxed) {
+        return;
+    }
     if ACTIVE.iter().any(|place| place.load(Ordering::Relaxed) == thread.0) {
         return;
     }
@@ -68,7 +73,11 @@ fn enter(thread: ThreadId) {
     if ACTIVE.iter().any(|place| takes(place, 0)) {
         return;
     }
-    // Take the entry of a thread that has ended.
+    // Take the entry of a thread that has ended, which the kernel has to be asked for.
+    filters::ask();
+    if confined::is_confined() {
+        return;
+    }
     let gone = |place: &&AtomicU32| !process::thread_lives(ThreadId(place.load(Ordering::Relaxed)));
     if !ACTIVE.iter().filter(gone).any(|place| takes(place, place.load(Ordering::Relaxed))) {
         CROWDED.store(true, Ordering::SeqCst);
@@ -77,20 +86,18 @@ fn enter(thread: ThreadId) {
 
 /// Removes this thread, which has entered a blocking section, from the table.
 pub fn leave() {
-    if ON.load(Ordering::Relaxed) {
-        let me = process::thread_id();
-        if let Some(place) = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == me.0) {
-            place.store(0, Ordering::SeqCst);
-        }
+    if ON.load(Ordering::Relaxed)
+        && let Some(me) = process::thread_id()
+        && let Some(place) = ACTIVE.iter().find(|place| place.load(Ordering::Relaxed) == me.0)
+    {
+        place.store(0, Ordering::SeqCst);
     }
 }
 
 /// Calls `f` if no thread runs OCaml code, and none will before `f` returns; returns whether it was called.
-/// Called in a signal handler.
+/// Called in a signal handler, after the keeper has been asked for filters.
 pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
-    if !ON.load(Ordering::Relaxed)
-        || GATE.compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_err()
-    {
+    if !ON.load(Ordering::Relaxed) || !GATE.close() {
         return false;
     }
     let nobody = !CROWDED.load(Ordering::SeqCst)
@@ -105,7 +112,7 @@ pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
     if nobody {
         f();
     }
-    process::store_and_wake(&GATE, 0);
+    GATE.open();
     nobody
 }
 
@@ -113,7 +120,7 @@ pub fn if_nobody_runs(f: impl FnOnce()) -> bool {
 pub fn after_fork() {
     if ON.load(Ordering::Relaxed) && !confined::is_confined() {
         ACTIVE.iter().for_each(|place| place.store(0, Ordering::Relaxed));
-        GATE.store(0, Ordering::SeqCst);
-        enter(process::thread_id());
+        GATE.open();
+        enter();
     }
 }

@@ -4,28 +4,20 @@
 //! copies are the first to be killed when memory is short (`copy`), but it should not come to that.
 
 use alloc::ffi::CString;
-use alloc::vec::Vec;
 
 use bactrian_agent_abi::Limits;
 use bactrian_agent_abi::ledger::Limit;
+use bactrian_agent_os::copies::Copies;
 use bactrian_agent_os::proc::{self, MemoryGroup};
 use bactrian_agent_os::process;
-use bactrian_agent_os::sys::Pid;
 
-/// The maximal number of unfinished files to watch; the sizes of further files are not counted.
-const MOST_PENDING: usize = 256;
 /// A snapshot file takes at most about one part in this many of the memory.
 const FILE_PART: u64 = 10;
 
 /// The copies and files of this process.
 #[derive(Default)]
 pub struct Budget {
-    /// Copies that are not known to have ended.
-    copies: Vec<Pid>,
-    /// Files that do not exist yet.
-    pending: Vec<CString>,
-    /// Total bytes of finished files.
-    written: u64,
+    pub copies: Copies,
     /// The memory control group of this process, if it has a limit.
     group: Option<MemoryGroup>,
 }
@@ -36,10 +28,9 @@ impl Budget {
     }
 
     /// Checks whether another copy is affordable; if not, returns the limit. `folder` is the directory of its
-    /// file. `beyond` copies more than the limit may exist.
-    pub fn check(&mut self, limits: &Limits, folder: &CString, beyond: usize) -> Result<(), Limit> {
-        self.copies.retain(|&copy| process::end_of(copy).is_none());
-        if self.copies.len() >= limits.copies as usize + beyond {
+    /// file. `beyond` copies more than the limit may exist. The copies have just been settled.
+    pub fn check(&self, limits: &Limits, folder: &CString, beyond: usize) -> Result<(), Limit> {
+        if self.copies.count() >= limits.copies as usize + beyond {
             return Err(Limit::Copies);
         }
         // The peak, because asking for the current size would take opening a file.
@@ -49,8 +40,7 @@ impl Budget {
             let available = proc::available_memory().unwrap_or(u64::MAX).min(self.left_in_group());
             self.memory(limits, size, available)?;
         }
-        self.look_at_files();
-        if limits.disk.is_some_and(|most| self.written >= most) {
+        if limits.disk.is_some_and(|most| self.copies.written() >= most) {
             return Err(Limit::Disk);
         }
         let is_full = process::free_space(folder).is_some_and(|free| free < size / FILE_PART);
@@ -58,7 +48,7 @@ impl Budget {
     }
 
     fn memory(&self, limits: &Limits, size: u64, available: u64) -> Result<(), Limit> {
-        let all = size.saturating_mul(self.copies.len() as u64 + 1);
+        let all = size.saturating_mul(self.copies.count() as u64 + 1);
         if limits.memory.is_some_and(|most| all > most) {
             return Err(Limit::Memory);
         }
@@ -67,26 +57,7 @@ impl Budget {
 
     /// Bytes that further files may take; None if unlimited.
     pub fn disk_left(&self, limits: &Limits) -> Option<u64> {
-        limits.disk.map(|most| most.saturating_sub(self.written))
-    }
-
-    /// Accounts for a copy that was made, and for its file.
-    pub fn spent(&mut self, copy: Pid, file: CString) {
-        self.copies.push(copy);
-        if self.pending.len() < MOST_PENDING {
-            self.pending.push(file);
-        }
-    }
-
-    fn look_at_files(&mut self) {
-        let written = &mut self.written;
-        self.pending.retain(|file| match process::file_size(file) {
-            Some(size) => {
-                *written += size;
-                false
-            }
-            None => true,
-        });
+        limits.disk.map(|most| most.saturating_sub(self.copies.written()))
     }
 
     fn left_in_group(&self) -> u64 {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bactrian_agent_abi::frozen::{Facts, Reason, Skipped};
-use bactrian_agent_abi::ledger::{Limit, Line};
+use bactrian_agent_abi::ledger::{Limit, Line, SnapshotId};
 use bactrian_agent_abi::{Busy, Limits};
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::stacks::{self, Stack};
@@ -17,7 +17,6 @@ use super::budget::Budget;
 use super::copy::{self, Order};
 use super::{Setup, ledger, notes, setup};
 use crate::keeper::filters::{self, Answer};
-use crate::keeper::ring::Ring;
 
 /// The series of snapshots of this process.
 struct Series {
@@ -37,8 +36,9 @@ static SERIES: Lock<Option<Series>> = Lock::new(None);
 static OFF: AtomicBool = AtomicBool::new(false);
 /// The process that takes these snapshots.
 static OWNER: AtomicU32 = AtomicU32::new(0);
-/// The number of its last snapshot.
+/// The number of its last snapshot, and what is added to it in the ledger.
 static LAST: AtomicU64 = AtomicU64::new(0);
+static KEY: AtomicU64 = AtomicU64::new(0);
 
 /// Snapshots that were skipped because the keeper had no time to check for filters, and that are not in the
 /// ledger yet.
@@ -63,18 +63,10 @@ static CHILD_ADOPTED: AtomicBool = AtomicBool::new(false);
 /// Prepares for snapshots, while there is one thread.
 pub fn prepare(setup: &Setup) -> Result<(), &'static str> {
     ADOPTED.store(setup.agent.is_ward, Ordering::Relaxed);
-    let settings = &setup.agent.settings;
-    if let Some(folder) = settings.keeper.as_deref().filter(|_| settings.trace.is_none()) {
-        // Only for the keeper's reports of filters. The ring stays mapped.
-        let _ = Ring::take(folder, u64::MAX);
-    }
     let series = Series::new(setup, setup.agent.is_heir).ok_or("a path with a NUL in it")?;
     begin();
-    SERIES.take();
-    // SAFETY: we hold the lock.
-    unsafe {
-        *SERIES.inside() = Some(series);
-        SERIES.release();
+    if let Some(mut held) = SERIES.take() {
+        *held.inside() = Some(series);
     }
     Ok(())
 }
@@ -99,18 +91,45 @@ pub fn tell_late(setup: &Setup) {
 }
 
 /// At exit: whoever then reads the ledger must find all copies that are at work in it.
-pub fn let_copies_begin(most: u32) {
+pub fn let_copies_begin(setup: &Setup) {
     let last = LAST.load(Ordering::Relaxed);
-    let first = last.saturating_sub(most.into()) + 1;
-    for notes in (first..=last).filter_map(notes::of) {
+    let most = u64::from(setup.settings.limits.copies) + beyond(Reason::Exit) as u64;
+    for number in last.saturating_sub(most) + 1..=last {
+        let Some(notes) = notes::of(number) else { return };
         // On a busy machine a copy may take a while to get there.
         for _ in 0..MOST_STEPS {
-            let copy = notes.copy.load(Ordering::Relaxed);
-            if notes.begun.load(Ordering::Acquire) == 1 || process::end_of(Pid(copy)).is_some() {
+            if notes.begun.load(Ordering::Acquire) == 1 {
+                break;
+            }
+            if process::end_of(Pid(notes.copy.load(Ordering::Relaxed))).is_some() {
+                tell_if_unheard(setup, KEY.load(Ordering::Relaxed), number);
                 break;
             }
             process::wait_while(&notes.begun, 0, STEP);
         }
+    }
+}
+
+/// Records that a snapshot failed if its copy, which has ended, was killed before it could record anything.
+fn tell_if_unheard(setup: &Setup, key: u64, number: u64) {
+    let Some(notes) = notes::of(number) else { return };
+    if notes.begun.swap(1, Ordering::AcqRel) == 0 {
+        let id = SnapshotId { number: key + number, copy: notes.copy.load(Ordering::Relaxed) };
+        ledger::failed(
+            setup.ledger.as_deref(),
+            id,
+            format_args!("its copy was killed, or had no memory"),
+        );
+    }
+}
+
+/// How many copies more than the limit may exist.
+fn beyond(reason: Reason) -> usize {
+    match reason {
+        Reason::Major | Reason::Every | Reason::Peak => 0,
+        Reason::Signal | Reason::Call => 1,
+        // A program that exits leaves its memory to its last copy.
+        Reason::Exit => 2,
     }
 }
 
@@ -138,17 +157,13 @@ impl Series {
     }
 
     /// Checks whether another copy is affordable, possibly after waiting for others to end.
-    fn afford(&mut self, limits: &Limits, reason: Reason) -> Result<(), Limit> {
-        let beyond = match reason {
-            Reason::Major | Reason::Every | Reason::Peak => 0,
-            Reason::Signal | Reason::Call => 1,
-            // A program that exits leaves its memory to its last copy.
-            Reason::Exit => 2,
-        };
+    fn afford(&mut self, setup: &Setup, reason: Reason) -> Result<(), Limit> {
+        let (limits, key) = (&setup.settings.limits, self.key);
         let waits = waits(limits, reason);
         let start = sys::micros(Clock::Monotonic);
         loop {
-            match self.budget.check(limits, &self.folder, beyond) {
+            self.budget.copies.settle(|number| tell_if_unheard(setup, key, number));
+            match self.budget.check(limits, &self.folder, beyond(reason)) {
                 Err(Limit::Copies)
                     if waits && sys::micros(Clock::Monotonic) - start < LONGEST_WAIT =>
                 {
@@ -190,8 +205,7 @@ impl Series {
             confined::confine();
             return self.skip(setup, Limit::Filtered);
         }
-        let limits = &setup.settings.limits;
-        if let Err(limit) = self.afford(limits, wanted.reason) {
+        if let Err(limit) = self.afford(setup, wanted.reason) {
             return self.skip(setup, limit);
         }
         let trace = (setup.recording.write_all)();
@@ -210,7 +224,7 @@ impl Series {
             elapsed: now.saturating_sub(setup.start) / 1000,
             pause: 0,
             skipped: self.skipped,
-            disk_limit: self.budget.disk_left(limits),
+            disk_limit: self.budget.disk_left(&setup.settings.limits),
             thread_pointer: sys::thread_pointer() as u64,
             name: wanted.name,
             heap: &heap,
@@ -231,13 +245,14 @@ impl Series {
                 if let Some(notes) = notes {
                     notes.copy.store(copy.0, Ordering::Relaxed);
                 }
-                self.budget.spent(copy, file);
+                self.budget.copies.add(number, copy, file);
                 // In microseconds, and never 0, which means unknown; saturates at 71 minutes.
                 let length = (sys::nanos(Clock::Monotonic).saturating_sub(since)) / 1000;
                 if let Some(notes) = notes {
                     let length = u32::try_from(length).unwrap_or(u32::MAX).max(1);
                     process::store_and_wake(&notes.pause, length);
                 }
+                KEY.store(self.key, Ordering::Relaxed);
                 LAST.store(number, Ordering::Relaxed);
                 Outcome::Taken
             }
@@ -297,28 +312,28 @@ pub unsafe fn take(wanted: &SnapshotRequest<'_>, since: u64) -> Outcome {
         return outcome;
     }
     let signals = process::set_blocked_signals(!0);
-    SERIES.take();
-    // SAFETY: we hold the lock, which covers both the series and the stack.
-    let done = unsafe {
-        stacks::run_on(Stack::Snapshot, || {
-            if let Some(series) = SERIES.inside() {
-                outcome = series.take(setup, wanted, since);
-            }
-        })
-    };
-    if !done {
-        OFF.store(true, Ordering::Relaxed);
+    if let Some(mut held) = SERIES.take() {
+        let series = held.inside();
+        // SAFETY: we hold the lock, which covers both the series and the stack.
+        let done = unsafe {
+            stacks::run_on(Stack::Snapshot, || {
+                if let Some(series) = series {
+                    outcome = series.take(setup, wanted, since);
+                }
+            })
+        };
+        if !done {
+            OFF.store(true, Ordering::Relaxed);
+        }
     }
-    // SAFETY: we hold the lock.
-    unsafe { SERIES.release() };
     process::set_blocked_signals(signals);
     outcome
 }
 
 /// Before a fork: no thread may be in the middle of a snapshot.
 pub fn before_fork() {
-    if setup().is_some() && !SERIES.is_mine() {
-        SERIES.take();
+    SERIES.hold_for_fork();
+    if setup().is_some() {
         let is_adopted = ADOPTED.load(Ordering::Relaxed)
             || !confined::is_confined() && process::adopts_orphans();
         CHILD_ADOPTED.store(is_adopted, Ordering::Relaxed);
@@ -327,27 +342,25 @@ pub fn before_fork() {
 
 /// After the fork, in the parent.
 pub fn in_parent_after_fork() {
-    if setup().is_some() {
-        // SAFETY: taken before the fork.
-        unsafe { SERIES.release() };
-    }
+    SERIES.let_go_after_fork();
 }
 
 /// After the fork, in the child.
 pub fn after_fork(follows: bool) {
+    let is_between_snapshots = SERIES.let_go_after_fork();
     let Some(setup) = setup() else { return };
-    // SAFETY: taken before the fork by the thread that is now the only one.
-    unsafe {
-        if !follows {
-            OFF.store(true, Ordering::Relaxed);
-        } else {
-            ADOPTED.store(CHILD_ADOPTED.load(Ordering::Relaxed), Ordering::Relaxed);
-            begin();
-            stacks::run_on(Stack::Snapshot, || {
-                *SERIES.inside() = Series::new(setup, true);
-            });
-        }
-        SERIES.release();
+    if !follows || !is_between_snapshots || !has_begun_anew(setup) {
+        OFF.store(true, Ordering::Relaxed);
     }
     super::blocked::after_fork();
+}
+
+/// Gives a forked child a series of its own; false if there is no memory for it.
+fn has_begun_anew(setup: &Setup) -> bool {
+    ADOPTED.store(CHILD_ADOPTED.load(Ordering::Relaxed), Ordering::Relaxed);
+    begin();
+    let Some(mut held) = SERIES.take() else { return false };
+    let place = held.inside();
+    // SAFETY: we hold the lock, which covers both the series and the stack.
+    unsafe { stacks::run_on(Stack::Snapshot, || *place = Series::new(setup, true)) }
 }

@@ -19,7 +19,7 @@
 //! # Invariants
 //! - The program does not notice its copies: no signal, no child to wait for, no descriptor, no file that is
 //!   kept open, no terminal. The program itself opens a file only to record in the ledger that a snapshot was
-//!   skipped.
+//!   skipped, or that a copy was killed before it could record anything.
 //! - A copy never becomes the program: whatever happens in it, it exits.
 //! - One snapshot at a time, under one lock, with all signals blocked, on a stack of our own.
 //! - The copy does not allocate: another thread may have been in the middle of that.

@@ -2,14 +2,14 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-use bactrian_agent_os::process;
+use bactrian_agent_os::process::Gate;
 
 use crate::runtime::collector::Many;
 
-/// 1 while a snapshot is being taken.
-static TAKING: AtomicU32 = AtomicU32::new(0);
+/// Closed while a snapshot is being taken.
+static TAKEN: Gate = Gate::new();
 /// The state of the domain that takes it.
 static LEADER: AtomicUsize = AtomicUsize::new(0);
 
@@ -38,7 +38,7 @@ pub unsafe fn with_all_still(many: &Many, mut f: impl FnMut(&[*const usize])) {
 
 extern "C" fn lead(state: *const usize) {
     LEADER.store(state as usize, Ordering::Relaxed);
-    TAKING.store(1, Ordering::Release);
+    TAKEN.close();
 }
 
 extern "C" fn still(
@@ -49,10 +49,7 @@ extern "C" fn still(
 ) {
     if state as usize != LEADER.load(Ordering::Relaxed) {
         // No domain can become leader again before all have left this function.
-        while TAKING.load(Ordering::Acquire) == 1 {
-            process::wait_while(&TAKING, 1, 1000);
-        }
-        return;
+        return TAKEN.pass();
     }
     let count = usize::try_from(count).unwrap_or(0).min(MOST_DOMAINS);
     // SAFETY: the runtime's list of all domains; no other thread uses our array now; the work is on the
@@ -67,5 +64,5 @@ extern "C" fn still(
         }
         (*work.cast::<Work<'_>>())(&ordered[..count]);
     }
-    process::store_and_wake(&TAKING, 0);
+    TAKEN.open();
 }

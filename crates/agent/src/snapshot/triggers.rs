@@ -128,7 +128,11 @@ fn stay(setup: &Setup) {
 
 /// Interposed before `caml_thread_initialize`, once.
 extern "C" fn when_threads_start(unit: usize) -> usize {
-    THREAD_INITIALIZE.lift();
+    filters::ask();
+    if !THREAD_INITIALIZE.lift() {
+        // The call would lead back to here.
+        return unit;
+    }
     let Some(setup) = setup() else { return unit };
     let Some(function) = setup.collector.thread_initialize else { return unit };
     // SAFETY: its type.
@@ -348,6 +352,10 @@ pub fn before_waiting() {
 extern "C" fn on_signal(_signal: c_int) {
     let Some(setup) = setup() else { return };
     let since = now();
+    filters::ask();
+    if confined::is_confined() {
+        return;
+    }
     let is_alone = match &setup.collector.domains {
         Domains::One(_) => true,
         Domains::Many(many) => many.running.load(Ordering::Relaxed) == 1,
@@ -464,7 +472,7 @@ pub fn at_end(at_once: bool) {
     }
     if setup.ledger.is_some() {
         freeze::tell_late(setup);
-        freeze::let_copies_begin(setup.settings.limits.copies);
+        freeze::let_copies_begin(setup);
     }
 }
 

@@ -28,3 +28,27 @@ fn program_may_start_its_sampler_while_our_samples_are_pending() {
         }
     }
 }
+
+#[test]
+fn confined_program_may_use_its_sampler_outlast_the_recording_and_block() {
+    // Each takes system calls of which the first kills the program.
+    let (samples, lasts, blocks): (&[&str], &[&str], &[&str]) = (
+        &["--rate", "1e-2"],
+        &["--rate", "1e-2", "--for", "200ms"],
+        &["--no-trace", "--snapshots", "signal=USR2"],
+    );
+    for compiler in BOTH {
+        let executable = program("conditions", compiler, Variant::Plain);
+        for itself in ["confines", "confines-unheard"] {
+            for (work, options) in [("samples", samples), ("lasts", lasts), ("allocates", blocks)] {
+                let place = Place::new();
+                let run = Run::new(&executable, &[work, itself]);
+                let plain = place.run(&run);
+                assert_eq!(plain.end, "exit status 3", "{compiler:?}: {plain:?}");
+                let observed = place.run(&run.observed(options, &place.trace("trace.ctf")));
+                let what = format!("{compiler:?}, {itself}, {work}");
+                assert_eq!(difference(&plain, &observed), "", "{what}");
+            }
+        }
+    }
+}

@@ -139,3 +139,17 @@ fn a_program_that_runs_for_too_long_is_ended() {
     assert!(measured.was_stopped && measured.statistics.is_err());
     assert!(begin.elapsed() < crate::TOO_LONG);
 }
+
+#[test]
+fn a_program_that_confines_itself_is_not_killed_at_its_end() {
+    for compiler in [Compiler::OCaml4, Compiler::OCaml5] {
+        let program = program("conditions", compiler, Variant::Plain);
+        for itself in ["nothing", "confines", "confines-unheard"] {
+            let arguments = ["allocates", itself];
+            let (measured, seen) = measure(&program, &arguments, None);
+            assert_eq!(seen, plain(&program, &arguments), "{compiler:?}, {itself}");
+            assert_eq!(measured.status.code(), Some(3));
+            assert_eq!(measured.is_exact, itself == "nothing", "{compiler:?}, {itself}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The quiet copies that a process has made of itself, and the files that they were made for.
+//!
+//! A file is looked for once, when its copy has ended: the copy lives until its file is complete or has failed.
+//! So there are never more files to look for than there are copies.
+
+use alloc::ffi::CString;
+use alloc::vec::Vec;
+
+use crate::process;
+use crate::sys::Pid;
+
+/// A copy that is not known to have ended.
+struct Copy {
+    number: u64,
+    process: Pid,
+    file: CString,
+}
+
+/// The copies and files of this process.
+#[derive(Default)]
+pub struct Copies {
+    copies: Vec<Copy>,
+    written: u64,
+}
+
+impl Copies {
+    /// Adds a copy that was just made, and the file that it is to fill.
+    pub fn add(&mut self, number: u64, process: Pid, file: CString) {
+        self.copies.push(Copy { number, process, file });
+    }
+
+    /// Removes copies that have ended, and accounts for their files; `ended` gets their numbers.
+    pub fn settle(&mut self, mut ended: impl FnMut(u64)) {
+        let written = &mut self.written;
+        self.copies.retain(|copy| {
+            let lives = process::end_of(copy.process).is_none();
+            if !lives {
+                *written = written.saturating_add(process::file_size(&copy.file).unwrap_or(0));
+                ended(copy.number);
+            }
+            lives
+        });
+    }
+
+    /// How many copies there were when they were settled last.
+    pub fn count(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Total bytes of the files of copies that have ended.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that never existed, and so has ended.
+    const NOBODY: Pid = Pid(u32::MAX >> 1);
+
+    #[test]
+    fn files_are_counted_however_many_others_never_appear() {
+        let mut copies = Copies::default();
+        let missing = || CString::new("/nonexistent/x.heap").expect("no NUL");
+        for number in 1..=300 {
+            copies.add(number, NOBODY, missing());
+        }
+        copies.add(301, NOBODY, CString::new("/proc/self/exe").expect("no NUL"));
+        let mut ended = Vec::new();
+        copies.settle(|number| ended.push(number));
+        assert_eq!(ended, (1..=301).collect::<Vec<_>>());
+        assert_eq!(copies.count(), 0);
+        let size = std::fs::metadata("/proc/self/exe").expect("this program").len();
+        assert_eq!(copies.written(), size);
+        copies.settle(|number| panic!("{number} has ended before"));
+        assert_eq!(copies.written(), size);
+    }
+
+    #[test]
+    fn a_copy_counts_until_it_ends() {
+        // SAFETY: the copy only sleeps and ends.
+        let copy = match unsafe { process::clone_quietly() } {
+            Ok(None) => {
+                process::nap(60_000);
+                crate::sys::exit_group(0)
+            }
+            Ok(Some(copy)) => copy,
+            Err(errno) => panic!("cannot clone: {errno:?}"),
+        };
+        let mut copies = Copies::default();
+        copies.add(7, copy, CString::new("/proc/self/exe").expect("no NUL"));
+        copies.settle(|_| panic!("it sleeps"));
+        assert_eq!((copies.count(), copies.written()), (1, 0));
+        let killed = std::process::Command::new("kill").args(["-9", &copy.0.to_string()]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        let mut ended = None;
+        while ended.is_none() {
+            copies.settle(|number| ended = Some(number));
+            process::nap(1);
+        }
+        assert_eq!((ended, copies.count()), (Some(7), 0));
+        assert!(copies.written() > 0);
+    }
+}
