@@ -81,11 +81,11 @@ impl Account {
                 Line::Pause(_, nanoseconds) => {
                     account.pauses.push(Duration::from_nanos(nanoseconds));
                 }
-                Line::Done { number, path, blocks, words, .. } => {
+                Line::Done { id, path, blocks, words, .. } => {
                     let path = String::from_utf8_lossy(&path).into_owned();
                     let file_bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
                     account.written.push(Written {
-                        number,
+                        number: id.number,
                         blocks,
                         heap_bytes: words * 8,
                         file_bytes,
