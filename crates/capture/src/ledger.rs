@@ -224,10 +224,14 @@ fn is_alive(process: u32) -> bool {
 }
 
 /// The state of a process, and its start time in the kernel's unit.
-pub(crate) fn state_and_start(process: &str) -> Option<(char, u64)> {
+fn state_and_start(process: &str) -> Option<(char, u64)> {
+    state_and_start_in(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+}
+
+/// The same, of the text that the kernel gives.
+pub(crate) fn state_and_start_in(stat: &str) -> Option<(char, u64)> {
     /// Its index after the state.
     const START_TIME: usize = 19;
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name before it, in parentheses, may contain anything.
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
     let state = fields.next()?.chars().next()?;

@@ -1,7 +1,7 @@
 //! The directory in memory that a keeper shares with the processes whose traces it keeps: the board, and the
 //! ring buffers.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -129,12 +129,13 @@ pub fn read_word(file: &File, at: usize) -> Option<u64> {
 }
 
 /// A file of zeros whose memory is allocated: a program that writes to a page of a mapping for which there is
-/// no memory is killed.
+/// no memory is killed. If there is not enough memory, none is kept.
 fn create(path: &Path, bytes: usize) -> io::Result<File> {
     if most_bytes() < bytes as u64 {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all_at(&vec![0; bytes], 0)?;
+    let written = file.write_all_at(&vec![0; bytes], 0);
+    written.inspect_err(|_| drop(fs::remove_file(path)))?;
     Ok(file)
 }

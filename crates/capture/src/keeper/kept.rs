@@ -15,7 +15,7 @@ use bactrian_agent_abi::ring::{
 use bactrian_trace::{MakingWords, Recorder, State, complete};
 
 use super::folder::{most_bytes, read_word};
-use crate::ledger::state_and_start;
+use crate::ledger::state_and_start_in;
 use crate::seccomp;
 
 /// How often the filters of owners that do not ask are checked, so that they know of them even if we die.
@@ -76,9 +76,23 @@ impl Kept {
     /// Whether the process that records into it has ended; None if its id is of another namespace.
     pub fn has_ended(&mut self) -> Option<bool> {
         let owner = self.owner_here()?;
-        let Some((state, start)) = state_and_start(&owner.to_string()) else { return Some(true) };
-        let born = *self.born.get_or_insert(start);
-        Some(matches!(state, 'Z' | 'X') || start != born)
+        let stat = fs::read(format!("/proc/{owner}/stat"));
+        Some(self.is_end(&stat.map(|stat| String::from_utf8_lossy(&stat).into_owned())))
+    }
+
+    /// Whether this is what the kernel says of a process that has ended, or of another with its id.
+    fn is_end(&mut self, stat: &io::Result<String>) -> bool {
+        match stat {
+            Ok(stat) => state_and_start_in(stat).is_some_and(|(state, start)| {
+                let born = *self.born.get_or_insert(start);
+                matches!(state, 'Z' | 'X') || start != born
+            }),
+            // We may lack descriptors or memory to look.
+            Err(error) => {
+                error.kind() == io::ErrorKind::NotFound
+                    || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+            }
+        }
     }
 
     /// Handles the ring once: writes what has arrived, reports filters to the owner, and answers its
@@ -333,6 +347,17 @@ mod tests {
         assert_eq!(kept.has_ended(), Some(false));
         kept.born = kept.born.map(|born| born - 1);
         assert_eq!(kept.has_ended(), Some(true));
+        process.kill().expect("it sleeps");
+        process.wait().expect("its end");
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_looked_at_has_not_ended() {
+        let (_place, mut kept, mut process) = taken();
+        for (error, is_end) in [(libc::EMFILE, false), (libc::ENOMEM, false), (libc::ESRCH, true)] {
+            let stat = Err(io::Error::from_raw_os_error(error));
+            assert_eq!(kept.is_end(&stat), is_end, "{stat:?}");
+        }
         process.kill().expect("it sleeps");
         process.wait().expect("its end");
     }

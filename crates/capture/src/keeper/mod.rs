@@ -64,7 +64,8 @@ impl Keeper {
     fn start(trace: Option<PathBuf>, folder: Folder, is_told: bool) -> io::Result<Keeper> {
         let path = folder.path().to_owned();
         let ends = Arc::new(AtomicBool::new(false));
-        let mut keeping = Keeping { folder, trace, is_told, free: None, kept: Vec::new() };
+        let mut keeping =
+            Keeping { folder, trace, is_told, free: None, refused: None, kept: Vec::new() };
         keeping.offer()?;
         let told = Arc::clone(&ends);
         let thread = thread::Builder::new().name("keeper".to_owned());
@@ -117,6 +118,8 @@ struct Keeping {
     is_told: bool,
     /// The ring that is offered, which no process has taken yet.
     free: Option<Kept>,
+    /// When there was no memory for a ring.
+    refused: Option<Instant>,
     kept: Vec<Kept>,
 }
 
@@ -124,10 +127,13 @@ impl Keeping {
     /// Handles everything once; returns whether there was something to write.
     fn look(&mut self) -> bool {
         self.folder.beat();
-        if self.free.as_ref().is_none_or(Kept::is_taken) {
+        let is_taken = self.free.as_ref().is_some_and(Kept::is_taken);
+        let is_missing =
+            self.free.is_none() && self.refused.is_none_or(|at| at.elapsed() > SILENCE);
+        if is_taken || is_missing {
             self.kept.extend(self.free.take());
             // If there is no memory for another ring, children write their traces themselves.
-            let _ = self.offer();
+            self.refused = self.offer().err().map(|_| Instant::now());
         }
         let mut is_busy = false;
         for kept in &mut self.kept {
