@@ -2,7 +2,7 @@
 //! of the marked one, however the copy was made.
 //!
 //! The mark is a word of memory that the kernel wipes in children (MADV_WIPEONFORK). A child that shares our
-//! memory (vfork) has the mark as well.
+//! memory (vfork) has the mark as well, and only its id tells it apart.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use crate::sys::{self, Pid};
 
 /// The page that is wiped; null if the kernel cannot do that.
 static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-/// The id of the marked process, for kernels that cannot wipe memory on fork (before 4.14).
+/// The id of the marked process.
 static MARKED: AtomicU32 = AtomicU32::new(0);
 
 const BYTES: usize = 4096;
@@ -41,8 +41,13 @@ pub fn is_here() -> bool {
     // SAFETY: null, or a page of ours that stays mapped.
     match unsafe { PAGE.load(Ordering::Acquire).as_ref() } {
         Some(mark) => mark.load(Ordering::Acquire) != 0,
-        None => MARKED.load(Ordering::Relaxed) == sys::process_id().0,
+        None => is_by_id(),
     }
+}
+
+/// The same, also of a child that shares our memory. This takes a system call.
+pub fn is_by_id() -> bool {
+    MARKED.load(Ordering::Relaxed) == sys::process_id().0
 }
 
 #[cfg(test)]
@@ -57,22 +62,22 @@ mod tests {
         // SAFETY: the child touches its own memory only, and ends.
         let child = unsafe { process::clone_quietly() }.expect("tests may make processes");
         let Some(child) = child else {
-            if is_here() {
+            if is_here() || is_by_id() {
                 std::process::abort();
             }
             set();
-            if !is_here() {
+            if !is_here() || !is_by_id() {
                 std::process::abort();
             }
             sys::exit_group(0);
         };
         let end = loop {
-            match process::end_of(child) {
+            match process::end_of_copy(child) {
                 Some(end) => break end,
                 None => sys::yield_now(),
             }
         };
         assert!(matches!(end, End::ByItself));
-        assert!(is_here());
+        assert!(is_here() && is_by_id());
     }
 }

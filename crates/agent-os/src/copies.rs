@@ -14,6 +14,8 @@ struct Copy {
     number: u64,
     process: Pid,
     file: CString,
+    /// How many bytes the file may have at most.
+    most: u64,
 }
 
 /// The copies and files of this process.
@@ -24,16 +26,16 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Adds a copy that was just made, and the file that it is to fill.
-    pub fn add(&mut self, number: u64, process: Pid, file: CString) {
-        self.copies.push(Copy { number, process, file });
+    /// Adds a copy that was just made, and the file that it is to fill, with at most so many bytes.
+    pub fn add(&mut self, number: u64, process: Pid, file: CString, most: u64) {
+        self.copies.push(Copy { number, process, file, most });
     }
 
     /// Removes copies that have ended, and accounts for their files; `ended` gets their numbers.
     pub fn settle(&mut self, mut ended: impl FnMut(u64)) {
         let written = &mut self.written;
         self.copies.retain(|copy| {
-            let lives = process::end_of(copy.process).is_none();
+            let lives = process::end_of_copy(copy.process).is_none();
             if !lives {
                 *written = written.saturating_add(process::file_size(&copy.file).unwrap_or(0));
                 ended(copy.number);
@@ -45,6 +47,11 @@ impl Copies {
     /// How many copies there were when they were settled last.
     pub fn count(&self) -> usize {
         self.copies.len()
+    }
+
+    /// Bytes that the files of the present copies may have at most, together.
+    pub fn reserved(&self) -> u64 {
+        self.copies.iter().fold(0, |sum, copy| sum.saturating_add(copy.most))
     }
 
     /// Total bytes of the files of copies that have ended.
@@ -65,13 +72,14 @@ mod tests {
         let mut copies = Copies::default();
         let missing = || CString::new("/nonexistent/x.heap").expect("no NUL");
         for number in 1..=300 {
-            copies.add(number, NOBODY, missing());
+            copies.add(number, NOBODY, missing(), 10);
         }
-        copies.add(301, NOBODY, CString::new("/proc/self/exe").expect("no NUL"));
+        copies.add(301, NOBODY, CString::new("/proc/self/exe").expect("no NUL"), 10);
+        assert_eq!(copies.reserved(), 3010);
         let mut ended = Vec::new();
         copies.settle(|number| ended.push(number));
         assert_eq!(ended, (1..=301).collect::<Vec<_>>());
-        assert_eq!(copies.count(), 0);
+        assert_eq!((copies.count(), copies.reserved()), (0, 0));
         let size = std::fs::metadata("/proc/self/exe").expect("this program").len();
         assert_eq!(copies.written(), size);
         copies.settle(|number| panic!("{number} has ended before"));
@@ -90,9 +98,9 @@ mod tests {
             Err(errno) => panic!("cannot clone: {errno:?}"),
         };
         let mut copies = Copies::default();
-        copies.add(7, copy, CString::new("/proc/self/exe").expect("no NUL"));
+        copies.add(7, copy, CString::new("/proc/self/exe").expect("no NUL"), u64::MAX);
         copies.settle(|_| panic!("it sleeps"));
-        assert_eq!((copies.count(), copies.written()), (1, 0));
+        assert_eq!((copies.count(), copies.written(), copies.reserved()), (1, 0, u64::MAX));
         let killed = std::process::Command::new("kill").args(["-9", &copy.0.to_string()]).status();
         assert!(killed.is_ok_and(|status| status.success()));
         let mut ended = None;

@@ -185,14 +185,26 @@ pub enum End {
     BySignal,
 }
 
-/// Whether a process that we created has ended, without waiting. A process that no longer exists has ended.
-pub fn end_of(process: Pid) -> Option<End> {
-    const ALL_WITHOUT_WAITING: usize = 0x4000_0000 | 1;
+/// Whether a child of this process has ended, without waiting. A process that no longer exists has ended.
+pub fn end_of(child: Pid) -> Option<End> {
+    const ALL: usize = 0x4000_0000;
+    look_for_end(child, ALL)
+}
+
+/// The same, of a copy made by [`clone_quietly`]. If the id is that of another child by now, the program's, that
+/// is left alone: the program waits for it.
+pub fn end_of_copy(copy: Pid) -> Option<End> {
+    const WITHOUT_EXIT_SIGNAL: usize = 0x8000_0000;
+    look_for_end(copy, WITHOUT_EXIT_SIGNAL)
+}
+
+fn look_for_end(process: Pid, which: usize) -> Option<End> {
+    const WITHOUT_WAITING: usize = 1;
     let mut status = 0i32;
     let place = &raw mut status as usize;
+    let arguments = [process.0 as usize, place, which | WITHOUT_WAITING, 0, 0, 0];
     // SAFETY: the kernel fills the status.
-    match unsafe { call(number::WAIT4, [process.0 as usize, place, ALL_WITHOUT_WAITING, 0, 0, 0]) }
-    {
+    match unsafe { call(number::WAIT4, arguments) } {
         Ok(0) => None,
         Ok(_) if status & 0x7F != 0 => Some(End::BySignal),
         Ok(_) | Err(_) => Some(End::ByItself),
@@ -381,14 +393,15 @@ static ID_AT: AtomicUsize = AtomicUsize::new(0);
 /// Finds out where libc keeps the ids of threads, so that [`thread_id`] needs no system call from then on.
 /// Called before the program runs.
 pub fn learn_thread_ids() {
-    /// In glibc, and in musl.
-    const KNOWN: [usize; 2] = [0x2d0, 0x30];
+    /// In musl, whose record is the smaller one, and in glibc.
+    const KNOWN: [usize; 2] = [0x30, 0x2d0];
     let known = KNOWN.into_iter().find(|&at| id_at(at) == asked_id());
     ID_AT.store(known.unwrap_or(0), Ordering::Relaxed);
 }
 
 fn id_at(offset: usize) -> ThreadId {
-    // SAFETY: libc's record of a thread, which begins at the thread pointer, is larger than that.
+    // SAFETY: libc's record of a thread begins at the thread pointer, and is larger than that where the record is
+    // that libc's.
     ThreadId(unsafe { ((crate::sys::thread_pointer() + offset) as *const u32).read_volatile() })
 }
 
@@ -476,7 +489,7 @@ mod tests {
             Err(errno) => panic!("cannot clone: {errno:?}"),
         };
         for _ in 0..10_000 {
-            if let Some(end) = end_of(copy) {
+            if let Some(end) = end_of_copy(copy) {
                 assert!(matches!(end, End::ByItself));
                 return;
             }
@@ -488,6 +501,19 @@ mod tests {
     #[test]
     fn a_process_that_never_existed_has_ended() {
         assert!(end_of(Pid(u32::MAX >> 1)).is_some());
+        assert!(end_of_copy(Pid(u32::MAX >> 1)).is_some());
+    }
+
+    #[test]
+    fn a_child_of_the_program_is_never_reaped_as_a_copy() {
+        let mut child = std::process::Command::new("false").spawn().expect("a process");
+        // As if its id had been that of a copy.
+        let copy = Pid(child.id());
+        for _ in 0..100 {
+            assert!(matches!(end_of_copy(copy), Some(End::ByItself)));
+            nap(1);
+        }
+        assert_eq!(child.wait().expect("it is still there").code(), Some(1));
     }
 
     #[test]

@@ -43,6 +43,10 @@ impl Budget {
         if limits.disk.is_some_and(|most| self.copies.written() >= most) {
             return Err(Limit::Disk);
         }
+        if self.disk_left(limits) == Some(0) {
+            // Some of what is reserved for the files of the present copies may be left in the end.
+            return Err(Limit::Copies);
+        }
         let is_full = process::free_space(folder).is_some_and(|free| free < size / FILE_PART);
         if is_full { Err(Limit::NoDisk) } else { Ok(()) }
     }
@@ -55,9 +59,11 @@ impl Budget {
         if size > available { Err(Limit::NoMemory) } else { Ok(()) }
     }
 
-    /// Bytes that further files may take; None if unlimited.
+    /// Bytes that the next file may take; None if unlimited. No file is larger than the memory that it describes,
+    /// so that is what is reserved for each.
     pub fn disk_left(&self, limits: &Limits) -> Option<u64> {
-        limits.disk.map(|most| most.saturating_sub(self.copies.written()))
+        let taken = self.copies.written().saturating_add(self.copies.reserved());
+        limits.disk.map(|most| most.saturating_sub(taken).min(process::most_memory()))
     }
 
     fn left_in_group(&self) -> u64 {

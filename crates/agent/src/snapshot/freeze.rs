@@ -101,7 +101,7 @@ pub fn let_copies_begin(setup: &Setup) {
             if notes.begun.load(Ordering::Acquire) == 1 {
                 break;
             }
-            if process::end_of(Pid(notes.copy.load(Ordering::Relaxed))).is_some() {
+            if process::end_of_copy(Pid(notes.copy.load(Ordering::Relaxed))).is_some() {
                 tell_if_unheard(setup, KEY.load(Ordering::Relaxed), number);
                 break;
             }
@@ -213,6 +213,7 @@ impl Series {
         let heap = [&self.prefix[..], format!(".{number}.heap").as_bytes()].concat();
         let Ok(file) = CString::new(&heap[..]) else { return Outcome::Off };
         let now = sys::nanos(Clock::Monotonic);
+        let most_bytes = self.budget.disk_left(&setup.settings.limits);
         let facts = Facts {
             program: self.process.0,
             copy: 0,
@@ -224,7 +225,7 @@ impl Series {
             elapsed: now.saturating_sub(setup.start) / 1000,
             pause: 0,
             skipped: self.skipped,
-            disk_limit: self.budget.disk_left(&setup.settings.limits),
+            disk_limit: most_bytes,
             thread_pointer: sys::thread_pointer() as u64,
             name: wanted.name,
             heap: &heap,
@@ -245,7 +246,7 @@ impl Series {
                 if let Some(notes) = notes {
                     notes.copy.store(copy.0, Ordering::Relaxed);
                 }
-                self.budget.copies.add(number, copy, file);
+                self.budget.copies.add(number, copy, file, most_bytes.unwrap_or(0));
                 // In microseconds, and never 0, which means unknown; saturates at 71 minutes.
                 let length = (sys::nanos(Clock::Monotonic).saturating_sub(since)) / 1000;
                 if let Some(notes) = notes {
@@ -328,6 +329,12 @@ pub unsafe fn take(wanted: &SnapshotRequest<'_>, since: u64) -> Outcome {
     }
     process::set_blocked_signals(signals);
     outcome
+}
+
+/// Whether this thread is taking a snapshot, or forking; if so, the caller is a signal handler that has
+/// interrupted it.
+pub fn is_at_work() -> bool {
+    SERIES.is_mine()
 }
 
 /// Before a fork: no thread may be in the middle of a snapshot.

@@ -361,7 +361,7 @@ extern "C" fn on_signal(_signal: c_int) {
         Domains::Many(many) => many.running.load(Ordering::Relaxed) == 1,
     };
     // Not if the signal has interrupted our own work.
-    if is_alone && !(setup.recording.is_at_work)() {
+    if is_alone && !(setup.recording.is_at_work)() && !freeze::is_at_work() {
         let taken = blocked::if_nobody_runs(|| {
             let state = match &setup.collector.domains {
                 Domains::One(_) => setup.agent.program.state(),
