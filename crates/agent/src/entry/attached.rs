@@ -55,14 +55,6 @@ static SPAWN: AtomicUsize = AtomicUsize::new(0);
 /// The recording for which each domain has started its sampler, or tried to.
 static TRIED: [AtomicU64; DOMAINS] = [const { AtomicU64::new(0) }; DOMAINS];
 
-/// Whether a thread is preparing a recording.
-static AT_WORK: AtomicBool = AtomicBool::new(false);
-
-/// In a forked child, which has only this thread.
-pub fn after_fork() {
-    AT_WORK.store(false, Ordering::Release);
-}
-
 /// Called when a slice of a major collection begins (OCaml 4), or when the domain was interrupted to look for
 /// work (OCaml 5).
 extern "C" fn poll() {
@@ -165,7 +157,7 @@ fn wanted() -> Option<Here> {
         return None;
     }
     if control.prepared.load(Ordering::Acquire) != asked {
-        while AT_WORK.swap(true, Ordering::AcqRel) {
+        while forks::PREPARES.swap(true, Ordering::AcqRel) {
             // Another domain is preparing it, which takes some microseconds.
             core::hint::spin_loop();
         }
@@ -175,7 +167,7 @@ fn wanted() -> Option<Here> {
             control.trouble.store(trouble.map_or(0, |trouble| trouble as u64), Ordering::Release);
             control.prepared.store(asked, Ordering::Release);
         }
-        AT_WORK.store(false, Ordering::Release);
+        forks::PREPARES.store(false, Ordering::Release);
     }
     if control.trouble.load(Ordering::Acquire) != 0 {
         return None;

@@ -2,15 +2,18 @@
 //! its own or none.
 
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use bactrian_agent_abi::Children;
 use bactrian_agent_os::{birthmark, confined, loaded};
 
-use super::attached;
 use crate::keeper::filters;
 use crate::record::{doors, page, session};
 use crate::runtime::agent;
 use crate::snapshot;
+
+/// Whether a thread is preparing a recording, in a program that was already running.
+pub static PREPARES: AtomicBool = AtomicBool::new(false);
 
 /// From now on forks are noticed.
 pub fn follow() {
@@ -41,7 +44,8 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     doors::after_fork();
-    attached::after_fork();
+    // The thread that was at it is not there.
+    PREPARES.store(false, Ordering::Release);
     if agent::prepared().is_some_and(|agent| agent.came_late) {
         // If doors are closed, the tracer that would open them will not come to this process.
         doors::open();

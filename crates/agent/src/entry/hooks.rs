@@ -4,12 +4,14 @@
 use core::ffi::{CStr, c_char, c_int};
 
 use bactrian_agent_abi::variable;
-use bactrian_agent_os::{confined, proc, sys};
+use bactrian_agent_os::{birthmark, confined, proc, sys};
 
 use super::behind::Real;
 use super::environment;
+use crate::keeper::filters;
 use crate::record::recording::Recording;
 use crate::record::{page, session};
+use crate::runtime::agent;
 use crate::snapshot;
 
 /// The interposed functions themselves.
@@ -72,13 +74,27 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
     }
 }
 
+/// Whether the observed program is another process than this one, which was made without our knowledge and may
+/// share its memory (vfork) or have a copy of it. Then we do nothing: a lock that another thread held would never
+/// be released in a copy, and one that we take in shared memory would never be released if this process is
+/// killed meanwhile.
+fn is_guest() -> bool {
+    if agent::prepared().is_none() {
+        return false;
+    }
+    filters::ask();
+    !confined::is_confined() && !birthmark::is_by_id()
+}
+
 /// # Safety
 /// As for _exit(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    page::at_end();
-    snapshot::at_end(true);
-    super::end();
+    if !is_guest() {
+        page::at_end();
+        snapshot::at_end(true);
+        super::end();
+    }
     // SAFETY: libc's type of it.
     if let Some(real) = unsafe { BEHIND.exit.function::<extern "C" fn(c_int) -> !>() } {
         real(status)
@@ -88,6 +104,9 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 
 /// Writes everything before the process calls exec. If exec fails, recording continues.
 fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
+    if is_guest() {
+        return exec();
+    }
     let ended = session::with_recording(Recording::before_exec) == Some(true);
     let result = exec();
     if ended {

@@ -1,6 +1,9 @@
 //! A recording survives its producers: the program or its recorder is killed, and nothing is lost.
 
+use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bactrian_fixtures::{BOTH, Variant, program};
 
@@ -80,4 +83,38 @@ fn children_that_have_ended_or_record_nothing_leave_no_ring_buffers() {
             assert_eq!(traces, expected, "{compiler:?}, {children}");
         }
     }
+}
+
+/// Waits until a condition holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn recording_continues_when_a_vfork_child_is_killed_within_exec() {
+    let executable = program("vfork_killed", BOTH[0], Variant::Plain);
+    let place = Place::new();
+    let trace = place.trace("trace.ctf");
+    let run = Run::new(&executable, &["1000"]).observed(&["--exact"], &trace);
+    let recorder = place.start(&run);
+    let process = recorder.id();
+    let (work, file) = (place.work(), |name: &str| place.work().join(name));
+    until("it is ready", || file("ready").exists());
+    // While the keeper does not answer, the child waits for it, until it is killed.
+    signal("STOP", &process.to_string());
+    let stat = || fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    until("the keeper is stopped", || stat().contains(") T "));
+    fs::write(file("go"), "").expect("room");
+    until("the child has died", || file("died").exists());
+    signal("CONT", &process.to_string());
+    fs::write(file("on"), "").expect("room");
+    let seen = finish(recorder, &work);
+    assert_eq!(seen.stdout, b"signal 14, 2000 kept\n", "{seen:?}");
+    let info = info(&trace, &[]).expect("a readable trace");
+    is_clean(&info).expect("a clean trace");
+    assert_eq!((state(&info), arrays(&trace)), ("ended", 2000.0));
 }
