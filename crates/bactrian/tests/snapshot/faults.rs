@@ -38,7 +38,7 @@ fn walkers(place: &Place) -> Vec<u32> {
     let folders = fs::read_dir(place.traces().join(LEDGERS)).into_iter().flatten().flatten();
     let ledgers = folders.filter_map(|run| fs::read_to_string(run.path().join("ledger")).ok());
     let text: String = ledgers.collect();
-    let told = text.lines().filter_map(|line| line.strip_prefix("walker ")?.split(' ').nth(1));
+    let told = text.lines().filter_map(|line| line.strip_prefix("walker ")?.split(' ').nth(2));
     let is_at_work = |process: &u32| {
         let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
         words.split(|byte| *byte == 0).any(|word| word == b"walk-frozen")

@@ -309,6 +309,7 @@ fn does_lead(spread: &mut Spread<'_>, block: u32, term: Term, steps: &mut usize)
         if at > FAR_ENOUGH {
             return true;
         }
+        // This is no answer: whoever excludes a type by it checks the budget. A type that is not given is safe.
         if is_over(*steps) {
             return false;
         }
