@@ -1,6 +1,6 @@
 (* Works under a condition that it sets up itself, or that its starter has, and says what it sees: for the table of conditions.
    Usage: conditions WORK SELF [wait]
-   WORK: allocates, threads, family, samples, lasts. SELF: what it does to itself before it works, a path to make its root, or "nothing".
+   WORK: allocates, threads, family, samples, lasts, worker. SELF: what it does to itself before it works, a path to make its root, or "nothing".
    With "wait" it allocates on until SIGUSR1 comes. It ends with status 3. *)
 
 external confine : bool -> unit = "conditions_confine"
@@ -72,6 +72,13 @@ let samples () =
     Gc.Memprof.stop ()
   done
 
+(* A child that confines itself before it works. *)
+let worker () =
+  forked "worker" (fun () ->
+      confine false;
+      say "in the worker: %d" (work 20_000);
+      exit 7)
+
 (* Longer than it is recorded. *)
 let lasts () =
   let until = Unix.gettimeofday () +. 0.5 in
@@ -123,6 +130,7 @@ let () =
       | "family" -> family ()
       | "samples" -> samples ()
       | "lasts" -> lasts ()
+      | "worker" -> worker ()
       | other -> failwith other);
       say "after: %d" (work 1_000);
       exit 3

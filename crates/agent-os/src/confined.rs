@@ -32,16 +32,26 @@ pub fn confine() {
     CONFINED.store(true, Ordering::Relaxed);
 }
 
+/// Whether a call of `prctl` sets a filter, if it succeeds.
+pub fn is_filter_of_prctl(option: i32) -> bool {
+    option == PR_SET_SECCOMP
+}
+
+/// Whether a call of `syscall` does.
+pub fn is_filter_of_syscall(number: isize) -> bool {
+    number == SECCOMP
+}
+
 /// To be called after the program has called `prctl`.
 pub fn after_prctl(option: i32, result: i32) {
-    if option == PR_SET_SECCOMP && result >= 0 {
+    if is_filter_of_prctl(option) && result >= 0 {
         confine();
     }
 }
 
 /// To be called after the program has called `syscall`.
 pub fn after_syscall(number: isize, result: isize) {
-    if number == SECCOMP && result >= 0 {
+    if is_filter_of_syscall(number) && result >= 0 {
         confine();
     }
 }

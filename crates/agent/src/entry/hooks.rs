@@ -139,6 +139,14 @@ exec!(execv(path: *const c_char, arguments: Strings));
 exec!(execvp(file: *const c_char, arguments: Strings));
 exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
 
+/// The program is about to set a seccomp filter. A forked child that has recorded nothing yet has no output, and
+/// cannot get one afterwards.
+fn before_filter() {
+    if !is_guest() && !confined::is_confined() {
+        session::with_recording(Recording::before_filter);
+    }
+}
+
 /// The program has called `prctl`. If it adopts orphans from now on, programs that it starts must know.
 fn after_adoption(option: c_int, adopts: usize, result: c_int) {
     const PR_SET_CHILD_SUBREAPER: c_int = 36;
@@ -157,6 +165,9 @@ pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: u
     type Prctl = unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int;
     // SAFETY: libc's type of it, as far as registers go.
     let Some(real) = (unsafe { BEHIND.prctl.function::<Prctl>() }) else { return -1 };
+    if confined::is_filter_of_prctl(option) {
+        before_filter();
+    }
     // SAFETY: by the caller.
     let result = unsafe { real(option, a, b, c, d) };
     confined::after_prctl(option, result);
@@ -180,10 +191,15 @@ pub unsafe extern "C" fn syscall(
     type Syscall = unsafe extern "C" fn(isize, usize, usize, usize, usize, usize, usize) -> isize;
     // SAFETY: libc's type of it, as far as registers go.
     let Some(real) = (unsafe { BEHIND.syscall.function::<Syscall>() }) else { return -1 };
+    const PRCTL: isize = 157;
+    if confined::is_filter_of_syscall(number)
+        || number == PRCTL && confined::is_filter_of_prctl(a as c_int)
+    {
+        before_filter();
+    }
     // SAFETY: by the caller.
     let result = unsafe { real(number, a, b, c, d, e, f) };
     confined::after_syscall(number, result);
-    const PRCTL: isize = 157;
     if number == PRCTL {
         confined::after_prctl(a as c_int, result as c_int);
         after_adoption(a as c_int, b, result as c_int);

@@ -402,6 +402,15 @@ impl Recording {
         }
     }
 
+    /// The program is about to forbid us system calls: whatever needs them is done now.
+    pub fn before_filter(&mut self) {
+        if self.is_lazy && self.recorder.state == State::Running {
+            self.is_lazy = false;
+            let now = self.now();
+            self.flush(now);
+        }
+    }
+
     /// Replaces the recording by a new one, in a forked child.
     pub fn after_fork(&mut self) {
         let generation = (self.generation + 1) % RECORDINGS;

@@ -85,6 +85,25 @@ fn children_that_have_ended_or_record_nothing_leave_no_ring_buffers() {
     }
 }
 
+#[test]
+fn child_that_confines_itself_before_it_works_is_recorded() {
+    for compiler in BOTH {
+        let executable = program("conditions", compiler, Variant::Plain);
+        let place = Place::new();
+        let run = Run::new(&executable, &["worker", "nothing"]);
+        let plain = place.run(&run);
+        let trace = place.trace("trace.ctf");
+        let observed = place.run(&run.observed(&["--rate", "1e-3"], &trace));
+        assert_eq!(difference(&plain, &observed), "", "{compiler:?}");
+        let traces = in_folder(&place.traces());
+        let child = traces.iter().find(|path| **path != trace).expect("the child's trace");
+        let info = info(child, &[]).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
+        is_clean(&info).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
+        let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
+        assert!(samples > 10, "{compiler:?}: {samples}");
+    }
+}
+
 /// Waits until a condition holds.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
