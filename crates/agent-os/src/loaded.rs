@@ -129,9 +129,10 @@ impl Symbol {
     }
 
     /// Whether this may be the function that contains `target`; some symbols have no size.
+    #[inline]
     fn may_hold(&self, target: usize) -> bool {
-        let is_within = self.size == 0 || target < self.value + self.size;
-        self.is_code() && self.value <= target && is_within
+        let is_within = target.wrapping_sub(self.value) < self.size;
+        (is_within || self.size == 0 && self.value <= target) && self.is_code()
     }
 }
 
@@ -237,24 +238,21 @@ impl Symbols {
         }
     }
 
-    /// Calls `f` with each exported symbol and its index.
-    fn each(&self, mut f: impl FnMut(usize, &Symbol)) {
+    /// The exported symbols, and the index of the first.
+    fn exported(&self) -> (usize, &[Symbol]) {
         let (buckets, bucket_count, chains, first) = self.table();
-        for bucket in 0..bucket_count {
-            // SAFETY: as in `find`.
-            unsafe {
-                let mut index = *buckets.add(bucket) as usize;
-                if index < first {
-                    continue;
-                }
-                loop {
-                    f(index, self.get(index));
-                    if *chains.add(index - first) & 1 == 1 {
-                        break;
-                    }
-                    index += 1;
-                }
+        // SAFETY: as in `find`. The symbols of a chain are next to each other, and chains are in the order of
+        // their buckets.
+        unsafe {
+            let starts = core::slice::from_raw_parts(buckets, bucket_count);
+            let mut last = starts.iter().max().map_or(0, |start| *start as usize);
+            if last < first {
+                return (first, &[]);
             }
+            while *chains.add(last - first) & 1 == 0 {
+                last += 1;
+            }
+            (first, core::slice::from_raw_parts(self.symbols.add(first), last + 1 - first))
         }
     }
 }
@@ -321,16 +319,18 @@ impl Object {
     fn function_at(&self, address: usize) -> Option<&'static [u8]> {
         let symbols = Symbols::of(self)?;
         let target = address.wrapping_sub(self.base);
-        let mut best: Option<(usize, *const c_char)> = None;
+        let mut best = None;
+        // How far its start may be before the target: less than that of the best so far.
+        let mut nearest = target.wrapping_add(1);
         // A large program has a million symbols: this loop reads the entries, not their names.
-        symbols.each(|_, symbol| {
-            let better = best.is_none_or(|(value, _)| symbol.value > value);
-            if symbol.may_hold(target) && better {
-                best = Some((symbol.value, symbols.name(symbol)));
+        for symbol in symbols.exported().1 {
+            let distance = target.wrapping_sub(symbol.value);
+            if distance < nearest && symbol.may_hold(target) {
+                (best, nearest) = (Some(symbol), distance);
             }
-        });
+        }
         // SAFETY: a name in the string table, which stays as long as the object.
-        best.and_then(|(_, name)| unsafe { crate::sys::text(name) })
+        best.and_then(|symbol| unsafe { crate::sys::text(symbols.name(symbol)) })
     }
 }
 
@@ -460,17 +460,17 @@ impl Functions {
 impl Object {
     fn functions(&self) -> Option<Functions> {
         let symbols = Symbols::of(self)?;
-        let mut count = 0;
-        symbols.each(|_, symbol| count += usize::from(symbol.is_code()));
+        let (first, exported) = symbols.exported();
+        let count = exported.iter().filter(|symbol| symbol.is_code()).count();
         let mut sorted = Vec::new();
         sorted.try_reserve_exact(count).ok()?;
-        symbols.each(|index, symbol| {
+        for (index, symbol) in (first..).zip(exported) {
             if let (true, Ok(value), Ok(index)) =
                 (symbol.is_code(), u32::try_from(symbol.value), u32::try_from(index))
             {
                 sorted.push((value, index));
             }
-        });
+        }
         // Of several symbols at one address, the first of the table sorts last, and so is found first.
         sorted.sort_unstable_by_key(|(value, index)| (*value, core::cmp::Reverse(*index)));
         Some(Functions { base: self.base, extent: self.extent(), symbols, sorted })

@@ -7,6 +7,7 @@
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sys;
@@ -53,6 +54,7 @@ pub fn guard() {
 ///
 /// # Safety
 /// As for `run_on`.
+#[inline]
 pub unsafe fn run<F: FnOnce()>(f: F) -> bool {
     // SAFETY: by the caller.
     unsafe { run_on(Stack::Recording, f) }
@@ -63,14 +65,13 @@ pub unsafe fn run<F: FnOnce()>(f: F) -> bool {
 /// # Safety
 /// Only one thread at a time may use a stack; after a panic, whatever `f` was working on is in an unknown
 /// state.
+#[inline]
 pub unsafe fn run_on<F: FnOnce()>(stack: Stack, f: F) -> bool {
     extern "C" fn call<F: FnOnce()>(data: *mut c_void) {
-        // SAFETY: `data` is the option below.
-        if let Some(f) = unsafe { &mut *data.cast::<Option<F>>() }.take() {
-            f();
-        }
+        // SAFETY: `data` is the closure below, which is taken once.
+        unsafe { ManuallyDrop::take(&mut *data.cast::<ManuallyDrop<F>>())() }
     }
-    let mut f = Some(f);
+    let mut f = ManuallyDrop::new(f);
     let top = top_of(stack);
     let way_back = &WAYS_BACK[stack as usize];
     // SAFETY: no other thread uses the stack now.

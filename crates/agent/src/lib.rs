@@ -34,8 +34,9 @@
 //! (`samplers`).
 //!
 //! # Invariants
-//! - All work on the recording is done under one lock (`session`), on a stack of our own (`stacks`). Nothing
-//!   in there waits for OCaml, so the lock cannot deadlock with the runtime's own.
+//! - All work on the recording is done under one lock (`session`), on a stack of our own (`stacks`); only the
+//!   end of a block, which takes a few bytes, stays on the program's. Nothing in there waits for OCaml, so the
+//!   lock cannot deadlock with the runtime's own.
 //! - A panic in there turns the agent off, releases the lock and returns to the program (`stacks`).
 //! - Memory is our own (`memory`), system calls are direct (`sys`).
 //! - What cannot be written is counted, and the trace says so (`Recorder` in crates/trace).

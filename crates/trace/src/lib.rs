@@ -115,7 +115,10 @@ pub use reader::{Checkpoints, Follower, Parts, Reader, Stacks};
 pub use recorder::{Recorder, State};
 #[cfg(feature = "std")]
 pub use single_domain::write_single_domain;
-pub use writer::{Locate, Making, MakingWords, NewAlloc, Sink, SourceLocation, Writer, complete};
+pub use writer::{
+    LastStack, Locate, Making, MakingWords, NewAlloc, NewBlock, Sink, SourceLocation, Writer,
+    complete,
+};
 
 /// Format versions that can be read.
 pub const READS: core::ops::RangeInclusive<u16> = 1..=3;

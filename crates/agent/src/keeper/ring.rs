@@ -14,7 +14,7 @@ use bactrian_agent_abi::ring::{
 };
 use bactrian_agent_os::sys::{self, Clock};
 use bactrian_agent_os::{confined, proc, process};
-use bactrian_trace::Making;
+use bactrian_trace::{Making, MakingWords};
 
 use super::board::{self, Pulse};
 use super::filters;
@@ -56,8 +56,8 @@ pub struct Ring {
     put: u64,
     /// How many of these bytes belong to complete packets.
     whole: u64,
-    /// How many bytes of events and locations have been copied, for each place.
-    shown: [(usize, usize); MAKINGS],
+    /// How many bytes of locations have been copied, for each place; 0 if not even their header.
+    located: [usize; MAKINGS],
     /// The keeper's heartbeat as last observed.
     pulse: Pulse,
 }
@@ -84,8 +84,8 @@ impl Ring {
             let offer = wait_for(new_offer)?;
             let path = [folder, b"/", ring::name(offer - 1).as_bytes()].concat();
             let memory = sys::map_shared(&CString::new(path).ok()?, BYTES).ok()?;
-            let (shown, pulse) = ([(0, 0); MAKINGS], Pulse::new());
-            let ring = Ring { memory, put: 0, whole: 0, shown, pulse };
+            let (located, pulse) = ([0; MAKINGS], Pulse::new());
+            let ring = Ring { memory, put: 0, whole: 0, located, pulse };
             let is_ours = ring.word(word::MAGIC).load(Ordering::Relaxed) == ring::MAGIC && {
                 let place = ring.word(word::OWNER);
                 place.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -163,44 +163,70 @@ impl Ring {
         if let Some(place) = made {
             self.making(place, making::EVENTS).store(0, Ordering::Release);
             self.making(place, making::PUT).store(0, Ordering::Release);
-            self.shown[place] = (0, 0);
+            self.located[place] = 0;
         }
     }
 
     /// Shares a domain's unfinished packets.
-    #[inline]
-    pub fn show(&mut self, place: usize, making: &Making<'_>) {
+    #[inline(always)]
+    pub fn show(&mut self, place: usize, making: Making<'_>) {
         if place >= MAKINGS {
             return;
         }
-        let base = making_at(place) + making::HEAD;
-        let (events, locations) = (making.events(), making.locations());
-        if self.shown[place].0 == 0 {
-            self.begin(place, making);
+        match (making.start(), making.short_event()) {
+            (Some(start), Some(event)) if start + event.len() <= PACKET => {
+                let at = making_at(place) + making::HEAD + start;
+                // SAFETY: within the packet, as just checked. The event is shorter, but this length is known to
+                // the compiler.
+                unsafe { self.memory.add(at).cast::<[u8; _]>().write_unaligned(*event) };
+                self.show_length(place, making.words());
+            }
+            _ => self.show_more(place, making),
         }
-        let (old_events, old_locations) = self.shown[place];
-        if locations.len() > old_locations {
-            self.copy(base + PACKET + old_locations, &locations[old_locations..]);
-            let length = locations.len() as u64;
-            self.making(place, making::LOCATIONS).store(length, Ordering::Release);
-        }
-        self.copy(base + old_events, &events[old_events..]);
-        let words = making.words();
-        self.making(place, making::TIME_END).store(words.time_end, Ordering::Release);
-        let far = words.allocations << 32 | events.len() as u64;
-        self.making(place, making::EVENTS).store(far, Ordering::Release);
-        self.shown[place] = (events.len(), locations.len());
     }
 
-    /// Shares the headers of packets that have just begun.
+    /// Shares everything that is new in a domain's unfinished packets.
     #[cold]
-    fn begin(&mut self, place: usize, making: &Making<'_>) {
+    fn show_more(&mut self, place: usize, making: Making<'_>) {
         let base = making_at(place) + making::HEAD;
-        let [events, locations] = making.headers();
-        self.copy(base, &events);
-        self.copy(base + PACKET, &locations);
+        let events = making.events();
+        let start = match making.start() {
+            Some(start) => start,
+            None => self.show_locations(place, making),
+        };
+        self.copy(base + start, &events[start..]);
+        self.show_length(place, making.words());
+    }
+
+    /// Says how far the events go that are shared.
+    #[inline(always)]
+    fn show_length(&mut self, place: usize, words: MakingWords) {
+        self.making(place, making::TIME_END).store(words.time_end, Ordering::Release);
+        let far = words.allocations << 32 | words.events as u64;
+        self.making(place, making::EVENTS).store(far, Ordering::Release);
+    }
+
+    /// Shares new locations, and before the first event the headers. Returns where events start that are not
+    /// shared.
+    fn show_locations(&mut self, place: usize, making: Making<'_>) -> usize {
+        let base = making_at(place) + making::HEAD;
+        let (start, old) = match self.located[place] {
+            0 => {
+                let [events, locations] = making.headers();
+                self.copy(base, &events);
+                self.copy(base + PACKET, &locations);
+                (events.len(), locations.len())
+            }
+            old => {
+                let far = self.making(place, making::EVENTS).load(Ordering::Relaxed);
+                (far as u32 as usize, old)
+            }
+        };
+        let locations = making.locations();
+        self.copy(base + PACKET + old, &locations[old..]);
         self.making(place, making::LOCATIONS).store(locations.len() as u64, Ordering::Release);
-        self.shown[place] = (events.len(), locations.len());
+        self.located[place] = locations.len();
+        start
     }
 
     /// Shares the recorder's note about itself.

@@ -15,7 +15,7 @@ use bactrian_agent_os::patch::Patch;
 use bactrian_agent_os::sys;
 use bactrian_ocaml::value::integer;
 
-use super::recording::{Stack, Verdict};
+use super::recording::Stack;
 use super::session::with_recording;
 use crate::runtime::agent::{self, Agent};
 use crate::runtime::interpreter_walk::{InterpreterWalker, each_return_address};
@@ -151,31 +151,44 @@ unsafe fn collect(
     *number
 }
 
-/// Calls `f` with the stack that a callstack stands for.
-pub fn with_stack(domain: usize, slots: &[usize], f: impl FnOnce(Stack<'_>) -> Verdict) -> Verdict {
-    if !NUMBERS.load(Ordering::Relaxed) {
-        return f(Stack::Slots(slots));
+/// The stack that a callstack stands for, and where to say that it was written.
+#[inline]
+pub fn stack(domain: usize, slots: &[usize]) -> (Stack<'_>, Option<Written>) {
+    match NUMBERS.load(Ordering::Relaxed) {
+        false => (Stack::Slots(slots), None),
+        true => walked(domain, slots),
     }
+}
+
+/// The stack with a number.
+fn walked<'a>(domain: usize, slots: &[usize]) -> (Stack<'a>, Option<Written>) {
     let wanted = slots.first().map_or(0, |slot| *slot as u64 >> 1);
     let collector = COLLECTORS.get(domain).map_or(ptr::null_mut(), |c| c.load(Ordering::Relaxed));
-    // SAFETY: this is the domain's own callback, so no other thread uses it.
+    // SAFETY: this is the domain's own callback, so no other thread uses it. It is never freed.
     let Some(Collector { walker, number, is_used }) = (unsafe { collector.as_mut() }) else {
-        return f(Stack::Slots(&[]));
+        return (Stack::Slots(&[]), None);
     };
     let is_last = wanted == *number;
     *is_used |= is_last;
-    let stack = match is_last {
-        true => {
-            let (codes, unchanged) = walker.last().stack();
-            Stack::Walked { codes, unchanged }
-        }
-        false => Stack::Waiting(wanted),
-    };
-    let verdict = f(stack);
-    if matches!(verdict, Verdict::Track(_)) {
-        walker.last().mark_written(is_last);
+    if !is_last {
+        return (Stack::Waiting(wanted), Some(Written { collector, is_last }));
     }
-    verdict
+    let (codes, unchanged) = walker.last().stack();
+    (Stack::Walked { codes, unchanged }, Some(Written { collector, is_last }))
+}
+
+/// A stack that was asked for and may have been written.
+pub struct Written {
+    collector: *mut Collector,
+    is_last: bool,
+}
+
+impl Written {
+    /// It was written: the collector's next stack is compared with it.
+    pub fn mark(self) {
+        // SAFETY: as in `walked`; the stack is no longer in use.
+        unsafe { (*self.collector).walker.last().mark_written(self.is_last) }
+    }
 }
 
 /// OCaml 4's function: puts up to `most` slots, as values, into a buffer that it may have to allocate or

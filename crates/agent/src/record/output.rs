@@ -165,7 +165,7 @@ impl Output {
 
     /// The first event of a forked child: from now on its events must not be lost.
     #[cold]
-    fn begin(&mut self, place: usize, making: &Making<'_>) {
+    fn begin(&mut self, place: usize, making: Making<'_>) {
         self.drain();
         if let Target::Ring(ring) = &mut self.target {
             ring.publish(None);
@@ -257,8 +257,8 @@ impl Sink for Output {
         Ok(())
     }
 
-    #[inline]
-    fn making(&mut self, place: usize, making: &Making<'_>) {
+    #[inline(always)]
+    fn making(&mut self, place: usize, making: Making<'_>) {
         if let Target::Ring(ring) = &mut self.target {
             ring.show(place, making);
         } else if matches!(self.target, Target::Unknown) && self.keeper.is_some() {

@@ -13,8 +13,8 @@ use bactrian_agent_os::sys::{self, Clock, Pid, SysResult};
 use bactrian_agent_os::{birthmark, confined, proc};
 use bactrian_ocaml::value;
 use bactrian_trace::{
-    DomainId, Micros, NO_FRAMES, NewAlloc, ObjectId, Recorder, Sink, Source, State, TraceInfo,
-    Words, Writer,
+    DomainId, LastStack, Micros, NO_FRAMES, NewBlock, ObjectId, Recorder, Sink, Source, State,
+    TraceInfo, Words, Writer,
 };
 
 use super::locate::Namer;
@@ -72,7 +72,7 @@ pub struct Recording {
     namer: Namer,
     /// Nothing has been written yet; no file is created until there is something to write.
     is_lazy: bool,
-    /// A buffer in which stacks are reversed.
+    /// The stack of the current allocation, if it had to wait.
     stack: Vec<u64>,
     /// Stacks of allocations that the runtime has not reported yet.
     waiting: WaitingStacks,
@@ -166,7 +166,7 @@ impl Recording {
             recorder,
             namer: Namer::new(agent),
             is_lazy: false,
-            stack: Vec::with_capacity(settings.depth as usize),
+            stack: Vec::new(),
             waiting: WaitingStacks::default(),
             switch,
             rate: Falling::new(agent),
@@ -195,6 +195,7 @@ impl Recording {
     }
 
     /// A sampled allocation.
+    #[inline(always)]
     pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
         let now = self.now();
         if self.agent.came_late && self.recorder.state != State::Running {
@@ -223,33 +224,38 @@ impl Recording {
             self.recorder.lost_allocations += 1;
             return Verdict::Leave;
         }
-        let (stack, unchanged) = match stack {
-            Stack::Slots(slots) => {
-                self.stack.clear();
-                let program = &self.agent.program;
-                self.stack.extend(slots.iter().rev().map(|slot| program.frame_code(slot & !1)));
-                (&self.stack[..], 0)
-            }
-            Stack::Walked { codes, unchanged } => (codes, unchanged),
-            Stack::Waiting(_) => (&self.stack[..], 0),
+        let program = &self.agent.program;
+        let frames = match stack {
+            Stack::Slots(slots) => slots.len(),
+            Stack::Walked { codes, .. } => codes.len(),
+            Stack::Waiting(_) => self.stack.len(),
         };
-        if stack.len() >= self.agent.settings.depth as usize {
+        if frames >= self.agent.settings.depth as usize {
             self.recorder.capped_stacks += 1;
         }
-        let (stack, unchanged) =
-            if stack.is_empty() { (&[NO_FRAMES][..], 0) } else { (stack, unchanged) };
-        let program = &self.agent.program;
         let samples = self.rate.weighed(sample.domain, sample.samples as u64, program);
-        let alloc = NewAlloc {
+        let block = NewBlock {
             time: Micros(now),
             domain: sample.domain,
             length: Words(sample.size as u64),
             samples,
             source: sample.source,
-            stack,
         };
         self.is_lazy = false;
-        let Ok(id) = self.writer.alloc_after(&alloc, unchanged, &self.namer);
+        let waiting = &self.stack;
+        let put = |last: &mut LastStack| match stack {
+            _ if frames == 0 => last.replace(&[NO_FRAMES], 0),
+            Stack::Slots(slots) => {
+                let slots = slots.iter().rev().map(|slot| slot & !1);
+                match program.is_bytecode() {
+                    true => last.replace_each(slots.map(|slot| program.frame_code(slot))),
+                    false => last.replace_each(slots.map(|slot| slot as u64)),
+                }
+            }
+            Stack::Walked { codes, unchanged } => last.replace(codes, unchanged),
+            Stack::Waiting(_) => last.replace(waiting, 0),
+        };
+        let Ok(id) = self.writer.alloc_block(&block, put, &self.namer);
         // SAFETY: allocations are reported in callbacks of our sampler.
         if unsafe { self.rate.after_one(&self.agent.program) } {
             self.recorder.halved = self.rate.halved.into();
@@ -296,6 +302,16 @@ impl Recording {
         let Ok(()) = self.writer.collect(Micros(now), domain, id);
     }
 
+    /// The same in short, see [`Writer::collect_briefly`]; returns whether nothing is left to do.
+    #[inline]
+    pub fn collect_briefly(&mut self, domain: DomainId, token: Token) -> bool {
+        let Some(id) = self.object(token) else { return true };
+        let now = self.now();
+        !self.is_due(now)
+            && self.writer.sink_mut().has_room()
+            && self.writer.collect_briefly(Micros(now), domain, id)
+    }
+
     fn token(&self, id: ObjectId, source: Source) -> Token {
         let external = if source == Source::External { EXTERNAL } else { 0 };
         let bits = self.generation << RECORDING_SHIFT | external | id.0;
@@ -314,12 +330,18 @@ impl Recording {
     /// Writes what is due; returns false if there is no room for another event.
     #[inline]
     fn keep_up(&mut self, now: u64) -> bool {
-        let output = self.writer.sink_mut();
-        let patience = if output.is_stuck() { RETRY_AFTER } else { self.flush_every };
-        if now - self.last_flush >= patience {
+        if self.is_due(now) {
             self.flush(now);
         }
         self.recorder.state == State::Running && self.writer.sink_mut().has_room()
+    }
+
+    /// Whether it is time to write.
+    #[inline]
+    fn is_due(&mut self, now: u64) -> bool {
+        let output = self.writer.sink_mut();
+        let patience = if output.is_stuck() { RETRY_AFTER } else { self.flush_every };
+        now - self.last_flush >= patience
     }
 
     #[cold]

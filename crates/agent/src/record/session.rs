@@ -55,12 +55,14 @@ pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
 
 /// Runs `f` on the recording, on our own stack; returns None if there is no recording. If `f` panics, the
 /// agent is off from then on.
+///
+/// If this thread is working on the recording already, the caller is a signal handler of the program that has
+/// interrupted us, for example to exit. Nothing is done then: the program's work has precedence over ours.
+#[inline]
 pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     if !RUNNING.load(Ordering::Relaxed) {
         return None;
     }
-    // If the lock is ours, a signal handler of the program has interrupted our work, for example to exit. The
-    // program's work has precedence over ours.
     let mut held = RECORDING.take()?;
     // Another thread may have panicked while we waited.
     if !RUNNING.load(Ordering::Relaxed) {
@@ -77,33 +79,43 @@ pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
         })
     };
     if !done {
-        RUNNING.store(false, Ordering::Release);
-        // The recording may be in any state; only its note is written once more.
-        let recording = held.inside();
-        // SAFETY: as above.
-        unsafe {
-            stacks::run(|| {
-                if let Some(recording) = recording {
-                    recording.note_accident();
-                }
-            });
-        }
+        have_panicked(held.inside());
     }
     result
 }
 
-/// To be called at the start of a callback. If this thread is still working on the recording, it has left an
-/// earlier callback by a longjmp, and the recording is in an unknown state: it is turned off, and the result
-/// is true.
+/// Turns the agent off. We hold the lock.
+#[cold]
+fn have_panicked(recording: &mut Option<Recording>) {
+    RUNNING.store(false, Ordering::Release);
+    // The recording may be in any state; only its note is written once more.
+    // SAFETY: the lock covers the stack.
+    unsafe {
+        stacks::run(|| {
+            if let Some(recording) = recording {
+                recording.note_accident();
+            }
+        });
+    }
+}
+
+/// Runs `f` on the recording, on the program's stack; returns whether it could do its work. Such work needs
+/// little stack and does not panic.
 #[inline]
-pub fn is_lost() -> bool {
-    let lost = RECORDING.is_mine();
-    if lost {
+pub fn briefly(f: impl FnOnce(&mut Recording) -> bool) -> bool {
+    let Some(mut held) = RECORDING.take() else { return false };
+    RUNNING.load(Ordering::Relaxed) && held.inside().as_mut().is_some_and(f)
+}
+
+/// To be called in a callback that found the recording unusable. If this thread is still working on it, it has
+/// left an earlier callback by a longjmp, and the recording is in an unknown state: it is turned off.
+#[cold]
+pub fn look_for_loss() {
+    if RECORDING.is_mine() {
         turn_off();
         // SAFETY: this thread holds the lock, and will not return to where it took it.
         unsafe { RECORDING.release() };
     }
-    lost
 }
 
 /// Whether this thread is working on the recording; if so, the caller is a signal handler that has

@@ -128,9 +128,6 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
     // SAFETY: by the caller.
     let ([samples, size, source, callstack], domain) =
         unsafe { (*record, agent.program.domain(state)) };
-    if session::is_lost() {
-        return UNIT;
-    }
     blocking::stay(&agent.program);
     if domain >= DOMAINS {
         session::with_recording(Recording::count_lost);
@@ -146,7 +143,12 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
             samples: samples >> 1,
             source,
         };
-        collect::with_stack(domain, slots, |stack| recording.alloc(&alloc, stack))
+        let (stack, written) = collect::stack(domain, slots);
+        let verdict = recording.alloc(&alloc, stack);
+        if let (Verdict::Track(_), Some(written)) = (&verdict, written) {
+            written.mark();
+        }
+        verdict
     });
     match verdict {
         Some(Verdict::Track(token)) => some(domain, token),
@@ -155,7 +157,11 @@ unsafe fn alloc(record: *const Allocation, state: *const usize, heap: Source) ->
             guard::stop_sampling();
             UNIT
         }
-        Some(Verdict::Leave) | None => UNIT,
+        Some(Verdict::Leave) => UNIT,
+        None => {
+            session::look_for_loss();
+            UNIT
+        }
     }
 }
 
@@ -199,9 +205,11 @@ unsafe extern "C" fn dealloc(token: usize, state: *const usize) -> usize {
     let Some(agent) = session::running() else { return UNIT };
     // SAFETY: the runtime's argument.
     let domain = unsafe { agent.program.domain(state) };
-    session::with_recording(|recording| {
-        recording.collect(DomainId(domain.min(DOMAINS - 1) as u16), Token(token));
-    });
+    let (domain, token) = (DomainId(domain.min(DOMAINS - 1) as u16), Token(token));
+    // There are as many of these calls as of allocations.
+    if !session::briefly(|recording| recording.collect_briefly(domain, token)) {
+        session::with_recording(|recording| recording.collect(domain, token));
+    }
     UNIT
 }
 

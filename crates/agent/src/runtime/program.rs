@@ -312,6 +312,12 @@ impl Program {
         slot as u64
     }
 
+    /// Whether the program is bytecode.
+    #[inline]
+    pub fn is_bytecode(&self) -> bool {
+        matches!(self.code, ProgramCode::Bytecode(_))
+    }
+
     /// The interpreter, if the program is bytecode.
     pub fn interpreter(&self) -> Option<&Interpreter> {
         match &self.code {

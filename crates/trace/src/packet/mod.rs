@@ -74,10 +74,16 @@ impl Header {
     }
 }
 
-/// Writes the first word of an event: its code and the low bits of its time.
-pub(crate) fn put_event_word(out: &mut impl Put, code: u8, time: u64) {
+/// The first word of an event: its code and the low bits of its time.
+#[inline]
+pub(crate) fn event_start(code: u8, time: u64) -> u32 {
     let low = (time as u32) & ((1 << TIME_BITS) - 1);
-    out.put_u32(low | u32::from(code) << TIME_BITS);
+    low | u32::from(code) << TIME_BITS
+}
+
+/// Writes the first word of an event.
+pub(crate) fn put_event_word(out: &mut impl Put, code: u8, time: u64) {
+    out.put_u32(event_start(code, time));
 }
 
 /// Event codes.

@@ -7,13 +7,20 @@
 use alloc::vec::Vec;
 
 use super::Domain;
+use super::buffer::SPARE;
 use crate::model::TraceInfo;
 use crate::packet::Header;
 
+/// Nearly all events are shorter than this.
+pub(super) const SHORT: usize = SPARE;
+
 /// The unfinished packets of a domain after an event.
+#[derive(Clone, Copy)]
 pub struct Making<'w> {
     pub(super) info: &'w TraceInfo,
     pub(super) domain: &'w Domain,
+    /// Where the last event starts in its packet; 0 if that event came with new locations.
+    pub(super) start: usize,
 }
 
 /// How far the unfinished packets of a domain are.
@@ -29,7 +36,7 @@ pub struct MakingWords {
     pub time_end: u64,
 }
 
-impl Making<'_> {
+impl<'w> Making<'w> {
     /// How far the packets are.
     #[inline]
     pub fn words(&self) -> MakingWords {
@@ -43,13 +50,28 @@ impl Making<'_> {
 
     /// The packet with events, with zeros instead of its header.
     #[inline]
-    pub fn events(&self) -> &[u8] {
-        &self.domain.packet
+    pub fn events(&self) -> &'w [u8] {
+        self.domain.packet.as_slice()
+    }
+
+    /// Where the last event starts in the packet with events, if there is another before it, and nothing else is
+    /// new.
+    #[inline]
+    pub fn start(&self) -> Option<usize> {
+        (self.start > self.domain.packet.empty()).then_some(self.start)
+    }
+
+    /// The last event, at a fixed length if it is shorter than that: what is behind its end means nothing. None if
+    /// it is longer.
+    #[inline]
+    pub fn short_event(&self) -> Option<&'w [u8; SHORT]> {
+        let length = self.domain.packet.len() - self.start;
+        self.domain.packet.spare_from(self.start).filter(|event| length <= event.len())
     }
 
     /// The packet with locations, with zeros instead of its header.
     #[inline]
-    pub fn locations(&self) -> &[u8] {
+    pub fn locations(&self) -> &'w [u8] {
         &self.domain.locations
     }
 

@@ -7,6 +7,7 @@
 //! that outlives the program also sees the unfinished packets ([`Making`]) after each event, so that nothing is
 //! lost at all.
 
+mod buffer;
 mod making;
 mod names;
 mod stacks;
@@ -16,11 +17,13 @@ use alloc::vec::Vec;
 #[cfg(feature = "std")]
 use crate::frames::Frames;
 use crate::model::{DomainId, Micros, ObjectId, Source, TraceInfo, Words};
-use crate::packet::{CacheCheck, Header, ID_CHUNK, MAX_PACKET, code, put_event_word};
+use crate::packet::{CacheCheck, Header, ID_CHUNK, MAX_PACKET, code, event_start, put_event_word};
 use crate::wire::Put;
 
+use buffer::PacketBuffer;
 pub use making::{Making, MakingWords, complete};
 use names::{MAX_LOCATION, NameEncoder};
+pub use stacks::LastStack;
 use stacks::{MAX_BACKTRACE, StackEncoder};
 
 /// Room that an event may need besides its backtrace, in bytes.
@@ -49,7 +52,7 @@ pub trait Sink {
 
     /// Sees the unfinished packets of the domain at index `_place`, after each event.
     #[inline]
-    fn making(&mut self, _place: usize, _making: &Making<'_>) {}
+    fn making(&mut self, _place: usize, _making: Making<'_>) {}
 
     /// The unfinished packets at this index were put, and new ones are begun.
     #[inline]
@@ -122,6 +125,21 @@ pub struct NewAlloc<'a> {
     pub stack: &'a [u64],
 }
 
+/// The same without its stack, for writers that put the stack together themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct NewBlock {
+    /// As in [`NewAlloc`], like the rest.
+    pub time: Micros,
+    /// The domain that allocated.
+    pub domain: DomainId,
+    /// The block's size.
+    pub length: Words,
+    /// How many of its words were sampled.
+    pub samples: u64,
+    /// Where it was allocated.
+    pub source: Source,
+}
+
 /// Writes a trace of version 2 or 3.
 #[derive(Debug)]
 pub struct Writer<S> {
@@ -141,7 +159,7 @@ pub struct Writer<S> {
 struct Domain {
     id: DomainId,
     /// The packet with events; it begins with room for the header.
-    packet: Vec<u8>,
+    packet: PacketBuffer,
     check: Option<CacheCheck>,
     time_begin: u64,
     time_end: u64,
@@ -215,57 +233,66 @@ impl<S: Sink> Writer<S> {
         alloc: &NewAlloc<'_>,
         locate: &impl Locate,
     ) -> Result<ObjectId, S::Error> {
-        self.alloc_after(alloc, 0, locate)
+        let NewAlloc { time, domain, length, samples, source, stack } = *alloc;
+        let block = NewBlock { time, domain, length, samples, source };
+        self.alloc_block(&block, |last| last.replace(stack, 0), locate)
     }
 
-    /// Like [`Writer::alloc`], for callers that know that `unchanged` outer frames are those of the domain's
-    /// last allocation, and so need not be compared.
+    /// The same, for callers that know more of the stack: `stack` replaces the stack of the domain's last
+    /// allocation and returns how many outer frames stay the same.
     ///
     /// # Errors
     /// As [`Writer::alloc`].
-    pub fn alloc_after(
+    #[inline(always)]
+    pub fn alloc_block(
         &mut self,
-        alloc: &NewAlloc<'_>,
-        unchanged: usize,
+        block: &NewBlock,
+        stack: impl FnOnce(&mut LastStack) -> usize,
         locate: &impl Locate,
     ) -> Result<ObjectId, S::Error> {
-        let time = self.absolute(alloc.time);
-        let at = self.place(alloc.domain, time);
-        let common = self.domains[at].stacks.common_prefix(alloc.stack, unchanged);
-        let small = (1..=u64::from(code::SHORT_ALLOC_MAX_WORDS)).contains(&alloc.length.0);
-        let short = small
-            && alloc.source == Source::Minor
-            && alloc.samples == 1
-            && alloc.stack.len() - common < 256;
-        let domain = self.make_room(at, time)?;
-        let id = domain.next_id;
-        domain.next_id += 1;
-        let Domain { packet, stacks, queue, .. } = domain;
-        let count_at = if short {
-            put_event_word(packet, code::SHORT_ALLOC + alloc.length.0 as u8, time);
-            packet.put_vint(common as i64);
-            packet.put_u8(0);
-            packet.len() - 1
-        } else {
-            put_event_word(packet, code::ALLOC, time);
-            packet.put_vint(alloc.length.0 as i64);
-            packet.put_vint(alloc.samples as i64);
-            packet.put_u8(alloc.source.code());
-            packet.put_vint(common as i64);
-            packet.put_u16(0);
-            packet.len() - 2
-        };
-        let codewords = stacks.encode(alloc.stack, common, id, packet, queue);
-        if short {
-            // Fewer than 256 new frames take fewer than 256 codewords.
-            packet[count_at] = codewords as u8;
-        } else {
-            packet[count_at..count_at + 2].copy_from_slice(&codewords.to_le_bytes());
-        }
-        if !self.domains[at].queue.is_empty() && self.locate_queued(at, locate)? {
+        let time = self.absolute(block.time);
+        let at = self.place(block.domain, time);
+        if self.domains[at].is_full(time) {
             self.end_packet(at, time)?;
         }
-        self.show(at);
+        let Writer { out, info, domains, .. } = self;
+        let domain = &mut domains[at];
+        let Domain { packet, stacks, queue, .. } = domain;
+        domain.time_end = time;
+        let start = packet.len();
+        let common = stack(&mut stacks.last);
+        let small = (1..=u64::from(code::SHORT_ALLOC_MAX_WORDS)).contains(&block.length.0);
+        let is_short = small
+            && block.source == Source::Minor
+            && block.samples == 1
+            && stacks.last.len() - common < 256;
+        let id = domain.next_id;
+        domain.next_id += 1;
+        // The number of codewords comes last, and is filled in when it is known.
+        if is_short {
+            let code = code::SHORT_ALLOC + block.length.0 as u8;
+            put_short(packet, event_start(code, time), common as u64, 1);
+        } else {
+            put_event_word(packet, code::ALLOC, time);
+            packet.put_vint(block.length.0 as i64);
+            packet.put_vint(block.samples as i64);
+            packet.put_u8(block.source.code());
+            packet.put_vint(common as i64);
+            packet.put_u16(0);
+        }
+        let end = packet.len();
+        let codewords = stacks.encode(common, id, packet, queue);
+        if is_short {
+            // Fewer than 256 new frames take fewer than 256 codewords.
+            packet.patch(end - 1, [codewords as u8]);
+        } else {
+            packet.patch(end - 2, codewords.to_le_bytes());
+        }
+        if queue.is_empty() {
+            out.making(at, Making { info, domain, start });
+        } else {
+            self.show_located(at, time, locate)?;
+        }
         Ok(ObjectId(id))
     }
 
@@ -295,6 +322,24 @@ impl<S: Sink> Writer<S> {
         self.refer(code::COLLECT, time, domain, id)
     }
 
+    /// Adds that a block was freed, if that takes no more than a few bytes behind others in the domain's packet:
+    /// nearly always. Returns whether it did. This neither panics nor needs much stack.
+    #[inline]
+    pub fn collect_briefly(&mut self, time: Micros, domain: DomainId, id: ObjectId) -> bool {
+        let time = self.absolute(time);
+        let Writer { out, info, domains, last_used, .. } = self;
+        let Some(domain) = domains.get_mut(*last_used).filter(|known| known.id == domain) else {
+            return false;
+        };
+        if domain.packet.is_empty() || domain.is_at_end(time) {
+            return false;
+        }
+        let start = domain.packet.len();
+        domain.put_reference(code::COLLECT, time, id);
+        out.making(*last_used, Making { info, domain, start });
+        true
+    }
+
     fn refer(
         &mut self,
         code: u8,
@@ -304,11 +349,13 @@ impl<S: Sink> Writer<S> {
     ) -> Result<(), S::Error> {
         let time = self.absolute(time);
         let at = self.place(domain, time);
-        let domain = self.make_room(at, time)?;
-        put_event_word(&mut domain.packet, code, time);
-        let delta = domain.next_id.wrapping_sub(1).wrapping_sub(id.0) as i64;
-        domain.packet.put_vint(delta);
-        self.show(at);
+        if self.domains[at].is_full(time) {
+            self.end_packet(at, time)?;
+        }
+        let Writer { out, info, domains, .. } = self;
+        let start = domains[at].packet.len();
+        domains[at].put_reference(code, time, id);
+        out.making(at, Making { info, domain: &domains[at], start });
         Ok(())
     }
 
@@ -323,10 +370,9 @@ impl<S: Sink> Writer<S> {
     /// If a packet was not taken.
     pub fn flush(&mut self, time: Micros) -> Result<(), S::Error> {
         let time = self.absolute(time);
-        let empty = Header::len(self.info.version);
         for at in self.in_order() {
             let domain = &self.domains[at];
-            if domain.packet.len() > empty || domain.located > 0 {
+            if !domain.packet.is_empty() || domain.located > 0 {
                 self.end_packet(at, time)?;
             }
         }
@@ -357,24 +403,28 @@ impl<S: Sink> Writer<S> {
     }
 
     /// The index of a domain. A new domain begins at `time`.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, id: DomainId, time: u64) -> usize {
         if self.domains.get(self.last_used).is_none_or(|domain| domain.id != id) {
-            let known = self.domains.iter().position(|domain| domain.id == id);
-            self.last_used = known.unwrap_or_else(|| self.begin_domain(id, time));
+            self.change_place(id, time);
         }
         self.last_used
+    }
+
+    #[cold]
+    fn change_place(&mut self, id: DomainId, time: u64) {
+        let known = self.domains.iter().position(|domain| domain.id == id);
+        self.last_used = known.unwrap_or_else(|| self.begin_domain(id, time));
     }
 
     fn begin_domain(&mut self, id: DomainId, time: u64) -> usize {
         let version = self.info.version;
         let ids = new_chunk(version, &mut self.next_chunk);
-        let mut packet = Vec::with_capacity(MAX_PACKET);
-        packet.resize(Header::len(version), 0);
-        let locations = packet.clone();
+        let mut locations = Vec::with_capacity(MAX_PACKET);
+        locations.resize(Header::len(version), 0);
         self.domains.push(Domain {
             id,
-            packet,
+            packet: PacketBuffer::new(Header::len(version)),
             check: None,
             time_begin: time,
             time_end: time,
@@ -390,26 +440,9 @@ impl<S: Sink> Writer<S> {
         self.domains.len() - 1
     }
 
-    /// Ends the domain's packet if the next event cannot go into it.
-    #[inline]
-    fn make_room(&mut self, at: usize, time: u64) -> Result<&mut Domain, S::Error> {
-        let domain = &self.domains[at];
-        if MAX_PACKET - domain.packet.len() < EVENT_ROOM + MAX_BACKTRACE
-            || domain.located > MAX_QUEUED
-            || time.saturating_sub(domain.time_begin) > MAX_SPAN
-            || domain.next_id == domain.id_limit
-        {
-            self.end_packet(at, time)?;
-        }
-        let domain = &mut self.domains[at];
-        domain.time_end = time;
-        Ok(domain)
-    }
-
     /// Writes locations of the last event's new frames. If they do not fit, some are put before the rest, and
     /// the packet of events must follow at once, or whoever sees it unfinished would miss them. In that case
     /// returns true.
-    #[cold]
     fn locate_queued(&mut self, at: usize, locate: &impl Locate) -> Result<bool, S::Error> {
         let Writer { out, info, domains, .. } = self;
         let domain = &mut domains[at];
@@ -430,12 +463,15 @@ impl<S: Sink> Writer<S> {
         written
     }
 
-    /// Shows the sink the unfinished packets.
-    #[inline]
-    fn show(&mut self, at: usize) {
+    /// Writes locations of the last event's new frames, and shows the sink the unfinished packets.
+    #[cold]
+    fn show_located(&mut self, at: usize, time: u64, locate: &impl Locate) -> Result<(), S::Error> {
+        if self.locate_queued(at, locate)? {
+            self.end_packet(at, time)?;
+        }
         let Writer { out, info, domains, .. } = self;
-        let domain = &domains[at];
-        out.making(at, &Making { info, domain });
+        out.making(at, Making { info, domain: &domains[at], start: 0 });
+        Ok(())
     }
 
     /// Writes the waiting locations and the packet, and begins a new one at `now`.
@@ -451,9 +487,9 @@ impl<S: Sink> Writer<S> {
             written = written.and(write_packet(out, &header, &mut domain.locations));
         }
         let header = domain.events_header(info);
-        written = written.and(write_packet(out, &header, &mut domain.packet));
+        written = written.and(write_packet(out, &header, domain.packet.as_mut_slice()));
         out.made(at);
-        domain.packet.truncate(empty);
+        domain.packet.clear();
         domain.locations.truncate(empty);
         domain.located = 0;
         (domain.time_begin, domain.time_end) = (now, now);
@@ -468,6 +504,27 @@ impl<S: Sink> Writer<S> {
 }
 
 impl Domain {
+    /// Whether the packet has to end before the next event.
+    #[inline]
+    fn is_full(&self, time: u64) -> bool {
+        self.is_at_end(time) || self.located > MAX_QUEUED || self.next_id == self.id_limit
+    }
+
+    /// Whether the packet has neither room nor time for another event.
+    #[inline]
+    fn is_at_end(&self, time: u64) -> bool {
+        MAX_PACKET - self.packet.len() < EVENT_ROOM + MAX_BACKTRACE
+            || time > self.time_begin.saturating_add(MAX_SPAN)
+    }
+
+    /// Writes what happened to a block. There is room for it.
+    #[inline]
+    fn put_reference(&mut self, code: u8, time: u64, id: ObjectId) {
+        self.time_end = time;
+        let delta = self.next_id.wrapping_sub(1).wrapping_sub(id.0);
+        put_short(&mut self.packet, event_start(code, time), delta, 0);
+    }
+
     /// The current header of the packet with events.
     fn events_header(&self, info: &TraceInfo) -> Header {
         Header {
@@ -491,6 +548,21 @@ impl Domain {
             check: None,
             id_end: self.id_begin,
             ..self.events_header(info)
+        }
+    }
+}
+
+/// Writes the first word of an event, a vint and at most one zero byte; at once if the vint is short.
+#[inline(always)]
+fn put_short(packet: &mut PacketBuffer, word: u32, number: u64, zeros: usize) {
+    let word = u64::from(word);
+    match number {
+        0..=252 => packet.put_low(word | number << 32, 5 + zeros),
+        253..=0xFFFF => packet.put_low(word | 253 << 32 | number << 40, 7 + zeros),
+        _ => {
+            packet.put_low(word, 4);
+            packet.put_vint(number as i64);
+            packet.put_low(0, zeros);
         }
     }
 }

@@ -3,13 +3,16 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::buffer::PacketBuffer;
 use crate::packet::{CACHE_SLOTS, CacheCheck};
-use crate::wire::Put;
 
 /// The maximum size of a backtrace in bytes. Longer ones lose their innermost frames.
 pub(super) const MAX_BACKTRACE: usize = 4096;
 /// The longest codeword in bytes; there must be room for it when another is begun.
 const MAX_CODEWORD: usize = 10;
+
+/// Room for a backtrace, as each codeword is written as 8 bytes.
+const ROOM: usize = MAX_BACKTRACE + 8;
 
 /// The number of frames compared at once.
 const CHUNK: usize = 8;
@@ -21,19 +24,95 @@ const CHECK_STEP: usize = 5413;
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     code: u64,
+    /// When the slot was last hit, by the low bits of the allocation's id: the older of two candidates is
+    /// replaced.
+    date: u32,
     successor: u16,
-    /// When the slot was last hit: the older of two candidates is replaced.
-    date: u64,
 }
 
+/// Encodes stacks, each relative to the one before.
 #[derive(Clone, Debug)]
 pub(super) struct StackEncoder {
     slots: Vec<Slot>,
-    last: Vec<u64>,
+    /// The stack encoded last.
+    pub last: LastStack,
     next_check: usize,
 }
 
+/// The stack of a domain's last allocation, outermost frame first. The next one replaces it.
+#[derive(Clone, Debug, Default)]
+pub struct LastStack {
+    /// What is behind `length` means nothing.
+    codes: Vec<u64>,
+    length: usize,
+}
+
+impl LastStack {
+    /// Replaces the stack, and returns how many outer frames stay the same. `unchanged` of them are certain.
+    pub fn replace(&mut self, stack: &[u64], unchanged: usize) -> usize {
+        let both = self.length.min(stack.len());
+        let known = unchanged.min(both);
+        let (last, new) = (&self.codes[known..both], &stack[known..both]);
+        let mut common = known;
+        if last.len() >= CHUNK {
+            // Several at a time: where stacks exceed the depth kept, whole windows are compared.
+            let chunks = last.as_chunks::<CHUNK>().0.iter().zip(new.as_chunks::<CHUNK>().0);
+            common += CHUNK * chunks.take_while(|(a, b)| a == b).count();
+        }
+        let rest = self.codes[common..both].iter().zip(&stack[common..both]);
+        common += rest.take_while(|(a, b)| a == b).count();
+        self.resize(stack.len());
+        self.codes[common..stack.len()].copy_from_slice(&stack[common..]);
+        common
+    }
+
+    /// The same, for a stack whose frames have to be looked up one by one.
+    #[inline]
+    pub fn replace_each(&mut self, stack: impl ExactSizeIterator<Item = u64>) -> usize {
+        let (before, now) = (self.length, stack.len());
+        self.resize(now);
+        let codes = &mut self.codes[..now];
+        let mut stack = stack;
+        let mut common = 0;
+        for new in &mut stack {
+            match codes.get_mut(common) {
+                Some(old) if *old == new && common < before => common += 1,
+                Some(old) => {
+                    *old = new;
+                    break;
+                }
+                None => break,
+            }
+        }
+        for (at, new) in (common + 1..).zip(stack) {
+            if let Some(old) = codes.get_mut(at) {
+                *old = new;
+            }
+        }
+        common
+    }
+
+    /// The number of frames.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    #[inline]
+    fn resize(&mut self, length: usize) {
+        #[cold]
+        fn grow(codes: &mut Vec<u64>, length: usize) {
+            codes.resize(length.next_power_of_two(), 0);
+        }
+        if self.codes.len() < length {
+            grow(&mut self.codes, length);
+        }
+        self.length = length;
+    }
+}
+
 /// The two slots where a code may be in the cache.
+#[inline]
 fn places(code: u64) -> [usize; 2] {
     let hash =
         |factor: u64, shift: u32| (code.wrapping_mul(factor) >> shift) as usize & (CACHE_SLOTS - 1);
@@ -44,24 +123,9 @@ impl StackEncoder {
     pub fn new() -> StackEncoder {
         StackEncoder {
             slots: vec![Slot::default(); CACHE_SLOTS],
-            last: Vec::new(),
+            last: LastStack::default(),
             next_check: FIRST_CHECK,
         }
-    }
-
-    /// How many outer frames `stack` shares with the last one encoded; `known` of them are certain.
-    pub fn common_prefix(&self, stack: &[u64], known: usize) -> usize {
-        let known = known.min(self.last.len()).min(stack.len());
-        let both = self.last.len().min(stack.len());
-        let (last, stack) = (&self.last[known..both], &stack[known..both]);
-        let mut same = 0;
-        if last.len() >= CHUNK {
-            // Several at a time: where stacks exceed the depth kept, whole windows are compared.
-            let chunks = last.as_chunks::<CHUNK>().0.iter().zip(stack.as_chunks::<CHUNK>().0);
-            same = CHUNK * chunks.take_while(|(a, b)| a == b).count();
-        }
-        let rest = last[same..].iter().zip(&stack[same..]);
-        known + same + rest.take_while(|(a, b)| a == b).count()
     }
 
     /// The next slot, in turn, for a packet header to check.
@@ -72,81 +136,106 @@ impl StackEncoder {
         CacheCheck { slot: slot as u16, successor, code }
     }
 
-    /// Writes the frames of `stack` from `common` on and returns the number of codewords. Codes that were not
-    /// in the cache are added to `missed`.
+    /// Writes the frames of the last stack from `common` on and returns the number of codewords. Codes that
+    /// were not in the cache are added to `missed`.
+    #[inline(never)]
     pub fn encode(
         &mut self,
-        stack: &[u64],
         common: usize,
         date: u64,
-        out: &mut Vec<u8>,
+        out: &mut PacketBuffer,
         missed: &mut Vec<u64>,
     ) -> u16 {
-        let limit = out.len() + MAX_BACKTRACE - MAX_CODEWORD;
-        // There are exactly this many slots; a fixed-size array makes bounds checks unnecessary.
-        let Some(slots) = self.slots.first_chunk_mut::<CACHE_SLOTS>() else { return 0 };
-        let mut frames = stack[common..].iter();
-        let mut next = frames.next();
-        let mut codewords = 0;
-        let mut at = 0;
-        // The slot whose hit is being extended by predictions, when the last frame was predicted.
-        let mut predicted = None;
-        while let Some(&code) = next {
-            let hit = match predicted.take() {
-                Some(slot) => Some(slot),
-                None if out.len() > limit => break,
-                None => places(code).into_iter().find(|&place| slots[place].code == code),
-            };
-            codewords += 1;
-            next = frames.next();
-            let Some(hit) = hit else {
-                missed.push(code);
-                let [first, second] = places(code);
+        const LIMIT: usize = MAX_BACKTRACE - MAX_CODEWORD;
+        // Arrays of fixed size make bounds checks unnecessary. There are exactly this many slots, and room was
+        // made before the event.
+        let slots = self.slots.first_chunk_mut::<CACHE_SLOTS>();
+        let (Some(slots), Some(room)) = (slots, out.room_mut::<ROOM>()) else { return 0 };
+        let date = date as u32;
+        let mut end = 0;
+        let mut put = |bytes: u64, length: usize| {
+            if let Some(place) = room.get_mut(end..end + 8) {
+                place.copy_from_slice(&bytes.to_le_bytes());
+            }
+            end += length;
+            end
+        };
+        let (mut written, mut codewords, mut at) = (0, 0, 0);
+        let mut frames = &self.last.codes[common..self.last.length];
+        while let [code, more @ ..] = frames
+            && written <= LIMIT
+        {
+            (frames, codewords) = (more, codewords + 1);
+            let [first, second] = places(*code);
+            let mut hit = if slots[first].code == *code {
+                first
+            } else if slots[second].code == *code {
+                second
+            } else {
+                missed.push(*code);
                 let slot = if slots[first].date < slots[second].date { first } else { second };
-                (slots[slot].code, slots[slot].date) = (code, date);
+                (slots[slot].code, slots[slot].date) = (*code, date);
                 slots[at].successor = slot as u16;
-                out.put_u16((slot as u16) << 2 | 3);
-                out.put_u64(code);
+                put((slot as u64) << 2 | 3, 2);
+                written = put(*code, 8);
                 at = slot;
                 continue;
             };
-            slots[hit].date = date;
-            slots[at].successor = hit as u16;
-            at = hit;
-            let mut run = 0u8;
-            while out.len() + 2 <= limit
-                && let Some(&code) = next
-            {
-                let successor = usize::from(slots[at].successor) % CACHE_SLOTS;
-                if slots[successor].code != code {
+            // A hit that is extended by more predictions than one codeword holds is followed by another, whose
+            // slot is the one predicted.
+            loop {
+                slots[hit].date = date;
+                slots[at].successor = hit as u16;
+                at = hit;
+                let slot = (hit as u64) << 2;
+                let first = frames.first().filter(|_| written + 2 <= LIMIT);
+                if first.is_none_or(|code| predicted(slots, at).code != *code) {
+                    written = put(slot, 2);
                     break;
                 }
-                if run == u8::MAX {
-                    predicted = Some(successor);
+                let run = follow(slots, at, frames);
+                (frames, at) = (&frames[run.frames..], run.at);
+                written = match run.frames {
+                    1 => put(slot | 1, 2),
+                    length => put(slot | 2 | (length as u64) << 16, 3),
+                };
+                let Some((code, more)) = frames.split_first() else { break };
+                if predicted(slots, at).code != *code {
                     break;
                 }
-                run += 1;
-                at = successor;
-                next = frames.next();
-            }
-            put_hit(out, hit as u16, run);
-            if out.len() > limit && predicted.is_none() {
-                break;
+                hit = usize::from(slots[at].successor) % CACHE_SLOTS;
+                (frames, codewords) = (more, codewords + 1);
             }
         }
-        self.last.truncate(common);
-        self.last.extend_from_slice(&stack[common..]);
+        out.extend(written);
         codewords
     }
 }
 
-fn put_hit(out: &mut Vec<u8>, slot: u16, run: u8) {
-    match run {
-        0 => out.put_u16(slot << 2),
-        1 => out.put_u16(slot << 2 | 1),
-        _ => {
-            out.put_u16(slot << 2 | 2);
-            out.put_u8(run);
+type Slots = [Slot; CACHE_SLOTS];
+
+/// The slot that followed another one the last time.
+#[inline]
+fn predicted(slots: &Slots, at: usize) -> &Slot {
+    &slots[usize::from(slots[at].successor) % CACHE_SLOTS]
+}
+
+/// Frames that were predicted, and the last of their slots.
+struct Run {
+    frames: usize,
+    at: usize,
+}
+
+/// How many frames the slot at `at` predicts, as far as a codeword can say.
+#[inline(never)]
+fn follow(slots: &Slots, mut at: usize, frames: &[u64]) -> Run {
+    let mut length = 0;
+    for code in frames.iter().take(u8::MAX.into()) {
+        if predicted(slots, at).code != *code {
+            break;
         }
+        at = usize::from(slots[at].successor) % CACHE_SLOTS;
+        length += 1;
     }
+    Run { frames: length, at }
 }

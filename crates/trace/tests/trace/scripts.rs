@@ -129,7 +129,7 @@ impl Sink for Survivor {
         Ok(())
     }
 
-    fn making(&mut self, place: usize, making: &Making<'_>) {
+    fn making(&mut self, place: usize, making: Making<'_>) {
         let (words, events, locations) = self.making.entry(place).or_insert_with(|| {
             let [events, locations] = making.headers();
             (making.words(), events, locations)
