@@ -29,8 +29,8 @@ pub struct Namer {
     functions: OnceCell<Option<Functions>>,
 }
 
-/// How many lookups search all symbols before the symbols are sorted, which costs as much as some 100 searches.
-const OFTEN: u32 = 64;
+/// How many lookups search all symbols before the symbols are sorted, which costs as much as some 40 searches.
+const OFTEN: u32 = 32;
 
 impl Namer {
     pub fn new(agent: &'static Agent) -> Namer {

@@ -441,8 +441,16 @@ fn first_difference(left: &[usize], right: &[usize], start: usize, wide: bool) -
 
 #[inline(always)]
 fn difference(left: &[usize], right: &[usize]) -> Option<usize> {
-    /// The number of words compared at a time.
-    const CHUNK: usize = 16;
+    // First as many words at a time as fit into registers, then fewer.
+    let mut at = equal_chunks::<64>(left, right);
+    at += equal_chunks::<8>(left.get(at..)?, right.get(at..)?);
+    let mut rest = left.get(at..)?.iter().zip(right.get(at..)?);
+    Some(at + rest.position(|(left, right)| left != right)?)
+}
+
+/// How many words at the beginning of both are equal, a multiple of `CHUNK`.
+#[inline(always)]
+fn equal_chunks<const CHUNK: usize>(left: &[usize], right: &[usize]) -> usize {
     let mut at = 0;
     let chunks = left.as_chunks::<CHUNK>().0.iter().zip(right.as_chunks::<CHUNK>().0);
     for (left, right) in chunks {
@@ -453,8 +461,7 @@ fn difference(left: &[usize], right: &[usize]) -> Option<usize> {
         }
         at += CHUNK;
     }
-    let mut rest = left.get(at..)?.iter().zip(right.get(at..)?);
-    Some(at + rest.position(|(left, right)| left != right)?)
+    at
 }
 
 /// Whether the processor has AVX2, and the system lets programs use it.
