@@ -8,7 +8,7 @@ use bactrian_agent_os::loaded::{self, Object};
 use bactrian_agent_os::sys;
 use bactrian_ocaml::sys_version::{self, Said};
 use bactrian_ocaml::{
-    RuntimeCode, InterpreterLayout, LocationLayout, Runtime, StackLayout, Version, value,
+    InterpreterLayout, LocationLayout, Runtime, RuntimeCode, StackLayout, Version, value,
 };
 
 use super::collector::Collector;
