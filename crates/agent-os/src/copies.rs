@@ -26,7 +26,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Adds a copy that was just made, and the file that it is to fill, with at most so many bytes.
+    /// Adds a copy that was just made, and the file that it is to fill, with at most this many bytes.
     pub fn add(&mut self, number: u64, process: Pid, file: CString, most: u64) {
         self.copies.push(Copy { number, process, file, most });
     }

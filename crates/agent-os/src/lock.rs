@@ -26,7 +26,7 @@ pub struct Lock<T> {
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// A lock that this thread holds until this is dropped.
-pub struct Held<'a, T>(&'a Lock<T>);
+pub struct LockGuard<'a, T>(&'a Lock<T>);
 
 /// The id of this thread, never 0: its thread pointer. All of it: stacks of 8 MB lie side by side, so thread
 /// pointers of a program with thousands of threads may differ in their upper bits only.
@@ -49,8 +49,8 @@ impl<T> Lock<T> {
     /// Takes the lock, waiting for other threads. None if this thread holds it already: the caller is a signal
     /// handler that has interrupted the holder, or the holder has jumped out of its work.
     #[inline]
-    pub fn take(&self) -> Option<Held<'_, T>> {
-        self.is_taken_by(me()).then_some(Held(self))
+    pub fn take(&self) -> Option<LockGuard<'_, T>> {
+        self.is_taken_by(me()).then_some(LockGuard(self))
     }
 
     /// Takes the lock for a thread; false if it holds the lock already.
@@ -105,7 +105,7 @@ impl<T> Lock<T> {
     /// Releases the lock.
     ///
     /// # Safety
-    /// This thread holds the lock, and will not drop the [`Held`] that it got for it: it has jumped out of its
+    /// This thread holds the lock, and will not drop the [`LockGuard`] that it got for it: it has jumped out of its
     /// work.
     #[inline]
     pub unsafe fn release(&self) {
@@ -147,7 +147,7 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T> Held<'_, T> {
+impl<T> LockGuard<'_, T> {
     /// The value that the lock protects.
     #[inline]
     pub fn inside(&mut self) -> &mut T {
@@ -156,7 +156,7 @@ impl<T> Held<'_, T> {
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for LockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this thread took the lock, and releases it once.
