@@ -1,5 +1,5 @@
-//! How an agent that was injected into a running program (`bactrian record PID`) is told what to do, and how
-//! it reports the outcome.
+//! How an agent that was injected into a running program (`bactrian record PID`) receives its instructions, and
+//! how it reports the outcome.
 //!
 //! Such an agent gets control through function pointers of the runtime ([`Hook`]). The injector sets them
 //! while all threads are stopped, and requests a recording by [`Control::asked`]. Each domain starts its
@@ -64,7 +64,7 @@ pub const GONE_AFTER: u64 = 1_000_000;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Control {
-    /// The number of the recording that is wanted; recordings are numbered from 1.
+    /// The number of the requested recording; recordings are numbered from 1.
     pub asked: AtomicU64,
     /// When the recorder was last seen, in microseconds of the monotonic clock.
     pub seen: AtomicU64,
@@ -91,7 +91,7 @@ pub struct Control {
     pub spawn: Hook<usize>,
     /// `caml_enter_blocking_section_hook`, which the agent sets itself.
     pub enter: Hook,
-    /// The hooks that measure pauses, if that is wanted: see [`PAUSE_HOOKS`].
+    /// The hooks that measure pauses, if requested: see [`PAUSE_HOOKS`].
     pub pauses: [Hook; PAUSE_HOOKS.len()],
     /// `caml_memprof_start`, `caml_memprof_stop`, and `caml_memprof_is_sampling` where it exists.
     pub gates: [Gate; GATES],

@@ -1,7 +1,7 @@
 //! A falling sampling rate: high at first, and halved as the trace grows, down to about the rate that is the
 //! default otherwise.
 //!
-//! So a short program has thousands of samples, and a long one stays cheap: the samples before the last rate
+//! So a short program gets thousands of samples, and a long one has little overhead: the samples before the last rate
 //! is reached take some tenths of a second in all. A trace has a single rate, the first one. A sample taken
 //! at half of it counts twice, at a quarter four times, so sums are right for every reader of the format. The
 //! number of halvings is in the recorder's note and is used for confidence intervals: they are as wide as if

@@ -1,4 +1,4 @@
-//! What a frozen copy tells its walker: which program it is a copy of, which snapshot to take, and which roots the
+//! What a frozen copy reports to its walker: which program it is a copy of, which snapshot to take, and which roots the
 //! runtime reports.
 //!
 //! The copy writes it ([`Writer`]), without allocating, into a file that exists in memory only; the walker
@@ -167,7 +167,7 @@ pub struct Listed {
     pub whole: bool,
 }
 
-/// Everything that a frozen copy tells.
+/// Everything that a frozen copy reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frozen<'a> {
     /// The facts about the copy.
@@ -197,7 +197,7 @@ pub struct BadFrozen {
 
 impl fmt::Display for BadFrozen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "what the frozen copy tells is damaged at byte {}: {}", self.offset, self.reason)
+        write!(f, "the frozen copy's report is damaged at byte {}: {}", self.offset, self.reason)
     }
 }
 
@@ -211,7 +211,7 @@ impl Frozen<'_> {
     pub fn read(bytes: &[u8]) -> Result<Frozen<'_>, BadFrozen> {
         let mut input = Input { bytes, at: 0 };
         if input.take(MAGIC.len())? != MAGIC {
-            return Err(BadFrozen { offset: 0, reason: "not what a frozen copy tells" });
+            return Err(BadFrozen { offset: 0, reason: "not the report of a frozen copy" });
         }
         let facts = input.facts()?;
         let mut frozen = Frozen { facts, domains: Vec::new(), lists: Vec::new(), whole: false };
@@ -250,7 +250,7 @@ impl Frozen<'_> {
                 list.slots.push(Slot { slot, value });
             }
             WHOLE => {
-                let list = self.lists.last_mut().ok_or(bad("the end of no list"))?;
+                let list = self.lists.last_mut().ok_or(bad("an end without a list"))?;
                 list.whole = true;
             }
             _ => return Err(bad("an unknown item")),
@@ -305,7 +305,7 @@ impl<'a> Input<'a> {
         match self.byte()? {
             0 => Ok(None),
             1 => some(self).map(Some),
-            _ => Err(BadFrozen { offset, reason: "neither there nor not there" }),
+            _ => Err(BadFrozen { offset, reason: "an option that is neither 0 nor 1" }),
         }
     }
 
@@ -341,7 +341,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Writes what a frozen copy tells, through a given buffer.
+/// Writes the report of a frozen copy, through a given buffer.
 pub struct Writer<'a, F: FnMut(&[u8])> {
     buffer: &'a mut [u8],
     used: usize,

@@ -2,9 +2,9 @@
 //! as it happens.
 //!
 //! It is a text file that nobody truncates. Each line is appended by a single write, so that writers need not
-//! know of each other. Several processes may write to one ledger. The snapshots of the first have the numbers
+//! know about each other. Several processes may write to one ledger. The snapshots of the first have the numbers
 //! of their files; those of other processes have their process id times 2^32 added. These numbers need not be
-//! unique: programs that a shell starts do not know of each other, and a process may execute another program.
+//! unique: programs that a shell starts do not know about each other, and a process may execute another program.
 //! So every line about a snapshot names its frozen copy, too.
 
 use alloc::format;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::{self, FromStr};
 
-/// Which snapshot a line is about. No two that are being written at a time are equal.
+/// Which snapshot a line is about. Snapshots that are being written at the same time have different ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotId {
     /// Its number in the ledger.

@@ -1,5 +1,5 @@
 //! The interface between the agent and everything that works with it: the environment variables that carry
-//! its settings, what a frozen copy of a program tells its walker ([`frozen`]), the [`ledger`] of snapshots,
+//! its settings, what a frozen copy of a program reports to its walker ([`frozen`]), the [`ledger`] of snapshots,
 //! the [`ring`] buffer that carries a trace to its keeper, the [`page`] through which a program is watched,
 //! and the [`control`] block of an agent that was injected into a running program.
 //!
@@ -79,8 +79,8 @@ pub mod variable {
         SNAPSHOT_LIMITS = "BACTRIAN_SNAPSHOT_LIMITS";
         /// The number of bytes that a snapshot keeps of each string.
         STRINGS = "BACTRIAN_STRINGS";
-        /// The number of seccomp filters that a process may have and still be copied: that many existed when
-        /// we tried out that they allow it. Without it, none.
+        /// The number of seccomp filters that are known to allow copying, because copying was tested under them.
+        /// A process with more filters is not copied. 0 if not set.
         FILTERS = "BACTRIAN_FILTERS";
         /// The file through which the program is watched while it runs; see `page`.
         PAGE = "BACTRIAN_PAGE";
@@ -129,8 +129,7 @@ pub enum StackSource {
     Runtime,
 }
 
-/// State that the observed program must inherit, but that its launcher, which has changed its own, cannot
-/// pass on.
+/// State that the observed program must inherit, although its launcher has changed this state for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {
     /// Ignored signals; the lowest bit is signal 1.
@@ -158,7 +157,7 @@ impl Inherited {
     }
 }
 
-/// What the agent is asked to do.
+/// The settings of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The trace to write; if None, nothing is sampled.
@@ -189,8 +188,7 @@ pub struct Settings {
 
 /// The default sampling rate, in samples per word: one in 100,000.
 pub const DEFAULT_RATE: f64 = 1e-5;
-/// The default number of frames per stack. That many new frames fit into what the trace format allows for one
-/// stack.
+/// The default number of frames per stack. The trace format has room for this many new frames in one stack.
 pub const DEFAULT_DEPTH: u32 = 400;
 /// The largest number of frames that can be asked for.
 pub const MAX_DEPTH: u32 = 4096;

@@ -1,8 +1,8 @@
 //! The page: a small file that the agent and an observer share while the program runs.
 //!
 //! The observer creates it with a header and zeros. The agent maps it, writes its process id into it, and
-//! from then on the length of each pause of the program. There is no waiting and no locking: the observer
-//! reads the words as they are, and what it sees may be one pause old.
+//! from then on the length of each pause of the program. The observer reads the words without waiting or
+//! locking, so what it sees may be one pause old. Only at its end may the program wait for the observer.
 //!
 //! It is not a file format: reader and writer come from the same build, which the magic number checks.
 
@@ -13,7 +13,7 @@ pub const BYTES: usize = WORDS * 8;
 
 /// The value of the first word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BACTLIVE");
-/// What the second word is; it changes with the layout.
+/// The value of the second word; it changes with the layout.
 pub const VERSION: u64 = 3;
 
 /// Offsets of the fields, in words.
@@ -36,16 +36,16 @@ pub mod word {
     pub const LONGEST: usize = 7;
     /// How many long pauses there were.
     pub const LONG: usize = 8;
-    /// Written by the observer before the program starts: whether the program's end waits until its memory was read.
+    /// Written by the observer before the program starts: whether the program waits at its end until its memory was read.
     pub const READS_AT_END: usize = 9;
-    /// Nanoseconds that the program has spent on processors until its end.
+    /// The program's processor time until its end, in nanoseconds.
     pub const END_CPU: usize = 10;
-    /// When the program ended, in nanoseconds on the monotonic clock; 0 until then. It waits from then on, if the observer asked
-    /// for that.
+    /// When the program ended, in nanoseconds on the monotonic clock; 0 until then. If the observer asked for it, the
+    /// program waits from then on.
     pub const END: usize = 11;
-    /// Written by the observer: that it has read what it wanted after the end. In the lower half, which is waited on.
+    /// Nonzero when the observer has read the program's memory after the end. The lower half is a futex, on which the program waits.
     pub const END_WAS_READ: usize = 12;
-    /// The last of those, in turn: what each was, of which domain, when it began, how long it took.
+    /// The last long pauses, as a circular buffer: for each the kind, the domain, the start and the duration.
     pub const LONG_ONES: usize = 16;
     /// The histogram: the number of pauses per [`bucket_of`](super::bucket_of).
     pub const COUNTS: usize = 512;
@@ -82,7 +82,7 @@ impl Pause {
     }
 }
 
-/// The program's end waits so long at most for an observer that wants to read its memory, in milliseconds.
+/// The maximum time that a program waits at its end for an observer to read its memory, in milliseconds.
 pub const LONGEST_END: u64 = 500;
 
 /// Buckets of counts.

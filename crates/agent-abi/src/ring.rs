@@ -59,8 +59,8 @@ pub fn name(number: u64) -> String {
 pub mod word {
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// The process that writes here, as an [`owner`](super::owner); 0 until there is one. Whoever sets it has
-    /// taken the ring: a ring is free, or it is known who has it, at any moment.
+    /// The process that writes here, as an [`owner`](super::owner); 0 until there is one. A process takes the
+    /// ring by setting it: at any moment, a ring is free or its owner is known.
     pub const OWNER: usize = 1;
     /// The number of bytes put into the stream so far.
     pub const HEAD: usize = 2;
@@ -76,8 +76,8 @@ pub mod word {
     pub const FILTERS: usize = 7;
     /// Nonzero when the keeper has seen that the owner has another filter.
     pub const FILTERED: usize = 8;
-    /// How many questions the owner has asked. Each asks for its filters and for everything it has put to be
-    /// written.
+    /// How many questions the owner has asked. Each asks whether it has new filters, and to write everything that
+    /// it has put into the stream.
     pub const ASKED: usize = 9;
     /// How many of these questions the keeper has answered.
     pub const ANSWERED: usize = 10;

@@ -1,5 +1,4 @@
-//! What the agent is asked to do about snapshots of the heap: when to take them, where they go, and what they
-//! may cost.
+//! The agent's settings for snapshots of the heap: when to take them, where to write them, and their limits.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,8 +9,8 @@ use crate::{BadVariable, micros, number, variable};
 
 /// By how many percent the heap has to grow before another snapshot of its peak is taken, by default.
 pub const DEFAULT_MARGIN: u32 = 10;
-/// How many frozen copies may exist at a time, by default. With one, a program that collects all the time
-/// spends only part of its time with a copy.
+/// The default maximum number of frozen copies at a time. With one, even a program that collects all the time
+/// has a copy only part of the time.
 pub const DEFAULT_COPIES: u32 = 1;
 /// The largest number of copies at a time that can be asked for.
 pub const MAX_COPIES: u32 = 64;
@@ -46,7 +45,7 @@ pub struct When {
     pub signal: Option<u8>,
     /// When the program exits.
     pub exit: bool,
-    /// When a major collection leaves this many percent more than at the last peak.
+    /// When a major collection leaves this many percent more alive than at the last peak.
     pub peak: Option<u32>,
 }
 
@@ -59,8 +58,8 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Bytes that all files together may take; if None, as long as there is disk space.
     pub disk: Option<u64>,
-    /// What happens to a snapshot while there are too many copies; if None, only snapshots that somebody
-    /// asked for wait.
+    /// What happens to a snapshot while the maximum number of copies exists; if None, only snapshots that were
+    /// requested (by a call or a signal) or are taken at exit wait.
     pub busy: Option<Busy>,
 }
 
