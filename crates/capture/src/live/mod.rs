@@ -49,7 +49,7 @@ use sites::{Sampled, Sites};
 /// A number, or a sentence that says why it is unknown.
 pub type Known<T> = Result<T, String>;
 
-/// The shortest interval for looking again for what was missing.
+/// The minimum interval between two searches for what was missing.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A program that was just started calls exec and starts its runtime: for this long, every poll looks again.
 const BEGINNING: Duration = Duration::from_secs(2);
@@ -98,7 +98,7 @@ pub struct Watch {
     /// The page of an agent that somebody else has put into the program.
     others_page: Option<Page>,
     looked: Option<Instant>,
-    /// Whether only the counters, the pauses and the size of its memory are wanted.
+    /// Whether only the counters, the pauses and the size of its memory are read.
     is_counting: bool,
     memory: MemoryWatch,
     /// When the counters were last read.
@@ -113,7 +113,7 @@ enum Trace {
     Ours(PathBuf),
     /// At this path; it is kept.
     Kept(PathBuf),
-    /// At the path that the process itself was told.
+    /// At the path in the settings of the process itself.
     OfProcess,
 }
 
@@ -158,10 +158,10 @@ pub struct End {
     pub status: Option<ExitStatus>,
 }
 
-/// The kernel counts the age of processes in hundredths of a second, and somebody may set the clock a little.
+/// The kernel measures the age of processes in hundredths of a second, and the clock may be adjusted slightly.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
-/// How the agent comes to measure pauses.
+/// How users can have the agent measure pauses.
 const PAUSES_BY_AGENT: &str = "start it under bactrian live, or have it sampled while it runs (bactrian live PID --rate 1e-4)";
 
 impl Watch {
@@ -170,7 +170,7 @@ impl Watch {
     /// # Errors
     /// If it cannot be started, or not be watched: then it is not started.
     pub fn launch(wanted: LaunchOptions) -> io::Result<Watch> {
-        // Once it is started it is too late to find that out.
+        // After the start it would be too late to find this out.
         Process::open(std::process::id())
             .map_err(|_| io::Error::other("/proc is not mounted, and watching needs it"))?;
         let LaunchOptions { program, name, arguments, streams, rate, trace, sampling } = wanted;
@@ -222,9 +222,9 @@ impl Watch {
         Watch::of(pid, None)
     }
 
-    /// Reads only the counters, the pauses and the size of the memory of a recorded run, which costs little: neither its trace nor
-    /// the kernel's account of its mappings is looked at. Numbers of processes are used again, and in a container they are others:
-    /// the process has to be recorded, and to have begun before its trace, which does so at `start`, in microseconds since 1970.
+    /// Reads only the counters, the pauses and the size of the memory of a recorded run. This has little overhead, because neither its
+    /// trace nor the kernel's account of its mappings is read. Process ids are reused, and differ inside a container, so this checks
+    /// that the process is recorded and began before its trace. The trace begins at `start`, in microseconds since 1970.
     ///
     /// # Errors
     /// If there is no such process on this machine.
@@ -315,7 +315,7 @@ impl Watch {
         if !self.is_counting {
             self.look_at_memory();
         }
-        // Also of one that has just ended: its rings are there as long as we have them open.
+        // Also if it has just ended: its rings exist as long as we have them open.
         self.last.pauses = self.read_events();
         self.last.sampled = self.read_sites();
         let is_behind = |last: &Numbers| last.sampled.as_ref().is_ok_and(|now| now.is_behind);
@@ -536,7 +536,7 @@ fn writes_rings(entered: Option<Version>) -> bool {
 fn open_mapped(pid: u32, region: &Region) -> io::Result<File> {
     let path = region.file.as_deref().unwrap_or(Path::new(""));
     let inside = path.strip_prefix("/").unwrap_or(path);
-    // By then the path may lead to anything, also of another user: opening a FIFO would block.
+    // By now the path may lead to anything, even another user's file: opening a FIFO would block.
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());

@@ -40,7 +40,7 @@ pub struct Measured {
 pub struct ProgramEnd {
     /// In nanoseconds on the monotonic clock.
     pub at: u64,
-    /// Nanoseconds that it has spent on processors.
+    /// Its processor time, in nanoseconds.
     pub cpu: u64,
 }
 
@@ -130,7 +130,7 @@ impl Page {
         Some(Measured { pauses, long: long.collect() })
     }
 
-    /// Asks that the program's end waits until [`Page::end_was_read`]. Before the program starts.
+    /// Makes the program wait at its end until [`Page::end_was_read`] is called. To be called before the program starts.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -140,7 +140,7 @@ impl Page {
 
     /// The end of the program, which now waits for us.
     pub fn end(&self) -> Option<ProgramEnd> {
-        // Whoever waits for the end looks often: this is all that it looks at.
+        // Called often, so only these two words are read.
         let at = |word: usize| {
             let mut bytes = [0; 8];
             self.file.read_exact_at(&mut bytes, word as u64 * 8).ok()?;
@@ -150,7 +150,7 @@ impl Page {
         Some(ProgramEnd { at: end, cpu: at(word::END_CPU)? })
     }
 
-    /// Lets the program go.
+    /// Lets the program end.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -2,11 +2,11 @@
 //!
 //! The agent writes a trace, which is read while it grows. A sample stands for the number of words given by
 //! the rate, so a site's bytes are an estimate. Memory use here follows what is distinct (sites) or alive
-//! (sampled blocks), not how long the program runs; and if nobody wants to keep the trace, what has been read
+//! (sampled blocks), not how long the program runs; and if the trace is not kept, the part that has been read
 //! is released from the disk.
 //!
-//! A site is a line: that of the innermost frame outside the standard library, because `List.map` is no
-//! answer to where memory comes from. If all frames are in the standard library, it is the innermost one.
+//! A site is a line: that of the innermost frame outside the standard library, because `List.map` does not
+//! answer where memory comes from. If all frames are in the standard library, it is the innermost one.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
