@@ -39,14 +39,14 @@ pub trait Engine {
     /// Opens a store, local or remote.
     fn store(&self, store: &str) -> Result<Arc<dyn Store>, Failure>;
 
-    /// What sends requests to servers.
+    /// The HTTP client.
     fn http(&self) -> Result<Box<dyn HttpClient>, Failure>;
 
     /// What packs the files of a store.
     fn packer(&self, store: &str) -> Result<Box<dyn Packer>, Failure>;
 }
 
-/// The folders of a store in which the files of a table are; none if it has no rows.
+/// The folders of a store that contain the files of a table; none if the table has no rows.
 pub struct TableFolders {
     /// The table.
     pub table: &'static Table,
@@ -89,15 +89,15 @@ pub fn become_engine() -> Result<Status, Failure> {
     Err(Failure::Input(anyhow::anyhow!("{}: {error}", engine.display())))
 }
 
-/// The error that it is missing.
+/// The error if it is missing.
 pub(crate) fn missing() -> Failure {
-    let what = "the engine of queries is a program of its own, bactrian-query, and it is neither beside \
+    let what = "the query engine is a separate program, bactrian-query, and it is neither beside \
                     bactrian nor in PATH: `make query` builds it. `bactrian export --to parquet` writes the same \
                     tables for DuckDB and others";
     Failure::NotSupported(what.to_owned())
 }
 
-/// What `bactrian-query` does: understands the command line as `bactrian` does, and has the engine do what needs one.
+/// The main function of `bactrian-query`: parses the same command line as `bactrian`, and runs the commands that need the engine.
 pub fn program(engine: &dyn Engine) -> ExitCode {
     crate::run(|command, console| match command {
         cli::Command::Query(args) => commands::query::answer(&args, engine, console),

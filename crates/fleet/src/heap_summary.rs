@@ -15,9 +15,9 @@ use crate::layout::heap_summary;
 use crate::origin::Origin;
 use crate::store::Store;
 
-/// The most rows of a summary: smaller ones are added up.
+/// The maximum number of rows of a summary; smaller rows are added up.
 const MOST_ROWS: usize = 1000;
-/// Rows that are and retain less than this share of the heap are added up too. Names take most of the space, and most classes are
+/// Rows whose shallow and retained sizes are both less than this share of the heap are added up too. Names take most of the space, and most classes are
 /// small: of a compiler's heap, 245 of 4,000 rows have four fifths of the bytes.
 const SMALLEST: f64 = 1e-3;
 /// The class of rows that were added up.
@@ -52,7 +52,7 @@ impl HeapSummary {
         HeapSummary { info, rows, origin, path }
     }
 
-    /// The name of a snapshot's summary in a store. Each snapshot has its own, so that none is there twice.
+    /// The name of a snapshot's summary in a store. It is different for each snapshot, so that none is there twice.
     pub fn name(info: &Info, origin: &Origin) -> String {
         heap_summary(host(origin, info), info.pid, info.taken)
     }
@@ -68,7 +68,7 @@ impl HeapSummary {
         Ok(bytes.len())
     }
 
-    /// Names that may be those of a user's types and functions are redacted if that is wanted.
+    /// The class of a row. Names that may be those of a user's types and functions are redacted if requested.
     fn class(&self, row: &HeldClass) -> Arc<str> {
         let Some(class) = &row.class else { return OTHERS.into() };
         match row.kind {

@@ -47,7 +47,7 @@ impl Run {
         format!("{}/{}{minute}.parquet", folder_of("runtime", minute * 60), self.prefix())
     }
 
-    /// The last minute of it in a store, and the position in the trace up to which it was read.
+    /// Its last minute in a store, and the position up to which its trace was read.
     ///
     /// # Errors
     /// If the store cannot be read.

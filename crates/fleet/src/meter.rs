@@ -74,7 +74,7 @@ impl Meter {
         Some(Meter { watch, before: None, last: None, is_running: true })
     }
 
-    /// To be called every few seconds: reads the counters if they are due. Rings of events are read each time, because they are
+    /// Reads the counters if they are due; to be called every few seconds. Rings of events are read each time, because they are
     /// overwritten.
     pub fn look(&mut self) {
         let has_rings = |last: &Reading| last.numbers.pauses.is_ok();
@@ -116,7 +116,7 @@ impl Meter {
 }
 
 impl Reading {
-    /// The moment from which on it counts: the start of a young program, of which everything is counted, or now.
+    /// Where counting begins: at the start of a young program, so that all of its run is counted; otherwise now.
     fn start(&self) -> Reading {
         let age = Duration::from_nanos(self.numbers.age);
         let mut numbers = self.numbers.clone();

@@ -26,7 +26,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Adds what the program says and no option did.
+    /// Fills in from the program what the options have left open.
     pub fn complete(&mut self, program: &Path) {
         if self.service.is_empty() {
             let name = program.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -1,7 +1,7 @@
 //! Cuts a trace into minutes: which stacks allocated, what was promoted, and what is live at the end.
 //!
-//! A minute ends where a packet ends, so that an offset in the trace says exactly what was read. A new process skips up to there
-//! ([`Profiler::skip_to`]) and continues as if nothing had happened.
+//! A minute ends where a packet ends, so that an offset in the trace says exactly what was read. A new process reads the trace up to
+//! there without shipping it, and continues.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::stack_ids::StackIds;
 
 /// The length of a profile.
 pub const MINUTE: Duration = Duration::from_secs(60);
-/// The most ends of blocks that are remembered before the beginnings of these blocks were read.
+/// The maximum number of blocks that are remembered because their end was read before their allocation.
 const MOST_EARLY: usize = 1 << 20;
 
-/// The counts of a stack. All but blocks are samples, which are sampled words.
+/// The counts of a stack. All except the numbers of blocks are numbers of samples, which are sampled words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Allocations that were sampled in this minute.

@@ -19,7 +19,7 @@ use crate::origin::Origin;
 use crate::profiler::{Counts, FrameText, MINUTE, Profile};
 use crate::stack_ids::{FIRST, mix};
 
-/// The most requests that wait.
+/// The maximum number of waiting requests.
 const MOST_WAITING: usize = 64;
 /// The pauses between attempts; after the last one the request is dropped.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];

@@ -1,7 +1,7 @@
 //! Keeps a store small: the minutes of an hour become one file, hours and days are summed up, and old files are removed.
 //!
 //! Replacing files takes four steps. The new file is written aside ([`PACKING`]), then a list of the files that it replaces;
-//! those are removed; it is moved to its place; the list is removed. Whoever finds a list completes these steps. So rows are
+//! those are removed; it is moved to its place; the list is removed. The next roll-up completes these steps if it finds a list. So rows are
 //! missing for a moment, or after a crash until the next roll-up, but they are never there twice.
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ struct Series {
     days: &'static str,
     /// All rows, in the order in which neighbours are most similar.
     sorted: &'static str,
-    /// Sums up the rows of so many seconds.
+    /// The query that sums up rows over this many seconds.
     summed: fn(u64) -> String,
     /// Whether the last file of a run must stay, because its name says how much of the trace was shipped.
     keeps_last: bool,
@@ -89,7 +89,7 @@ const RUNTIME: Series = Series {
 const SORTED_STACKS: &str = "select stack_id, min(build_id) as build_id, min(leaf) as leaf, min(file) as file, min(line) as line,
   min(frames) as frames from files group by stack_id order by frames";
 
-/// Sums up a longer time: allocations are added, live memory is that at the end.
+/// The query that sums up rows over a longer time: allocations are added, live memory is that at the end.
 fn summed_samples(seconds: u64) -> String {
     format!(
         "select min(time - time % {seconds}) as time, service, version, host, pid, start, build_id, ocaml, labels, stack_id, rate,
@@ -157,7 +157,7 @@ pub fn roll_up(
     Ok(done)
 }
 
-/// Packs and sums up hours that are over.
+/// Packs and sums up hours that have ended.
 fn pack_hours(
     series: &Series,
     store: &dyn Store,
@@ -183,7 +183,7 @@ fn pack_hours(
         let lasts = names.iter().filter(|name| is_last(name)).count();
         let is_news = names.iter().any(|name| !is_packed(name) && !is_last(name));
         let hours = folder.replacen(series.minutes, series.hours, 1);
-        // The last packed file stays open: the number of files tells whether another has arrived.
+        // The last files of runs are never packed. Their number is in the name of the sum, so that a new one is noticed.
         let sum = format!("{hours}/sum.{lasts}.parquet");
         let sums = store.names(&hours)?;
         if is_news || sums != [sum.as_str()] {
@@ -209,7 +209,7 @@ fn is_packed(name: &str) -> bool {
     number.is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
-/// Sums up days that are over.
+/// Sums up days that have ended.
 fn sum_days(
     series: &Series,
     store: &dyn Store,
@@ -237,7 +237,7 @@ fn sum_days(
     Ok(sums)
 }
 
-/// Sums up the day of some hours.
+/// The name of the file with the sums of a day, by the folder of the day or of one of its hours.
 fn day_of(series: &Series, hours: &str) -> String {
     let day = hours.split("/hour=").next().unwrap_or(hours);
     format!("{}/sum.parquet", day.replacen(series.hours, series.days, 1))
@@ -271,7 +271,7 @@ fn replace(
     let bytes = packer.pack(names, sql)?;
     let waiting = format!("{PACKING}/{}", folder.replace('/', "+"));
     store.put(&format!("{waiting}.parquet"), &bytes)?;
-    // Its name differs from those that it replaces, since it may be one of them.
+    // An earlier packed file may be among those that it replaces, so it needs another name.
     let mut place = 0;
     let to = loop {
         let to = format!("{folder}/{PACKED}.{place}.parquet");
@@ -294,7 +294,7 @@ fn finish(store: &dyn Store) -> io::Result<()> {
         let Some((to, replaced)) = text.split_once('\n') else { continue };
         let waiting = list.replace(".list", ".parquet");
         let is_waiting = store.names(PACKING)?.contains(&waiting);
-        // Otherwise it is in its place already.
+        // If it is not waiting, it is in its place already.
         if is_waiting {
             for name in replaced.lines() {
                 store.remove(name)?;

@@ -1,7 +1,7 @@
 //! Ships a trace, minute by minute, while it grows.
 //!
-//! The trace is the only memory. If this process is killed, or the store is away, the next attempt reads the trace again up to
-//! where the store says that it was shipped, and continues. So nothing is shipped twice, and nothing in the trace is lost.
+//! The trace is the only memory. If this process is killed, or the store is unavailable, the next attempt reads the trace again up to
+//! the position that the store shows as shipped, and continues. So nothing is shipped twice, and nothing in the trace is lost.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,11 +28,11 @@ const PIECE: usize = 1 << 12;
 const NOTE: usize = 16 << 10;
 /// The agent writes what it has buffered after this time at most.
 const DELAY: Duration = Duration::from_secs(2);
-/// Profiles that wait for a store that is away. Later ones wait in the trace.
+/// The maximum number of profiles that wait in memory while the store is unavailable. Later data waits in the trace.
 const MOST_WAITING: usize = 16;
 
-/// If a program cannot be seen running, its live memory is shipped for so many minutes after the last event. Then it counts as
-/// killed with its recorder.
+/// If a program cannot be seen running, its live memory is shipped for this many minutes after the last event. Then it counts as
+/// killed together with its recorder.
 const MOST_SILENT: u64 = 10;
 
 /// Why shipping stopped.
@@ -130,10 +130,10 @@ impl Shipper {
         &self.path
     }
 
-    /// Reads new data, and puts minutes that are over into the store.
+    /// Reads new data, and puts minutes that have ended into the store.
     ///
     /// # Errors
-    /// If it is no trace, or the store is away. In the latter case the next call tries again.
+    /// If it is not a trace, or the store is unavailable. In the latter case the next call tries again.
     pub fn poll(&mut self, now: SystemTime) -> Result<Shipped, ShipError> {
         let mut shipped = Shipped { profiles: self.send()?, is_all: false };
         if let Some(meter) = &mut self.meter {
@@ -195,7 +195,7 @@ impl Shipper {
         self.meter.as_ref().is_some_and(Meter::is_running)
     }
 
-    /// Finds out of which run the trace is, and how much of it the store already has.
+    /// Finds out which run the trace belongs to, and how much of it the store already has.
     fn begin(&mut self) -> io::Result<()> {
         let (None, Some(info)) = (&self.run, self.profiler.info()) else { return Ok(()) };
         let host = match self.origin.host.is_empty() {
@@ -220,14 +220,14 @@ impl Shipper {
         Ok(())
     }
 
-    /// Where the file has a stable position.
+    /// The offset in the file of a stable position.
     fn offset_of(&self, stable: u64) -> io::Result<u64> {
         let input = Input::map(&self.file)?;
         Ok(Index::skim(&input).map_or(0, |index| index.offset_of(stable)))
     }
 
-    /// A minute is over when its time is, even without events, since live memory stays live. The last minute is over when the
-    /// program ends.
+    /// Ends the current minute when its time has passed, even without events, since live memory stays live. The last minute
+    /// ends with the program.
     fn pass_time(&mut self, time: SystemTime, has_ended: bool) {
         let now = minute_at(time);
         let Some(counted) = self.minute else { return };
@@ -278,14 +278,14 @@ impl Shipper {
         Ok(sent)
     }
 
-    /// Whether the recorder says that the program has ended. The beginning of a trace does not say it.
+    /// Whether the recorder has noted that the program has ended. False while the note cannot be read yet.
     fn has_ended(&self) -> Result<bool, ShipError> {
         let mut bytes = vec![0; NOTE];
         let count = self.file.read_at(&mut bytes, 0).map_err(unreadable)?;
         let mut beginning = Follower::new();
         beginning.push(&bytes[..count], |_, _| ()).map_err(unreadable)?;
         let Some(info) = beginning.info() else { return Ok(false) };
-        // Other writers do not say it: such a trace is taken as complete.
+        // Other writers leave no such note: their traces count as complete.
         let recorder = Recorder::parse(&info.context);
         Ok(recorder.is_none_or(|recorder| recorder.state != State::Running))
     }

@@ -48,7 +48,7 @@ impl StackIds {
                 hash = mix(mix(hash, &[0]), file.as_bytes());
                 hash = mix(mix(hash, &[0]), &line.to_le_bytes());
             }
-            // Others may get a name later.
+            // The names of other frames may still follow in the trace.
             if frames.is_announced(frame) {
                 if self.known.len() <= at as usize {
                     self.known.resize(at as usize + 1, None);

@@ -51,7 +51,7 @@ impl Folder {
         Folder(path.to_owned())
     }
 
-    /// The path of a file, whose folder is created.
+    /// The path of a file, and its folder, which is created.
     fn place(&self, name: &str) -> io::Result<(PathBuf, PathBuf)> {
         let place = self.0.join(name);
         let folder = place.parent().unwrap_or(&self.0).to_owned();

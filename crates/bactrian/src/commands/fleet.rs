@@ -162,7 +162,7 @@ fn seconds(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a time is a number of minutes, hours or days: 90m, 2h, 7d".to_owned())
 }
 
-/// Answers, or executes the program that has the engine if one is needed.
+/// Answers the question. If this needs the engine, executes the program that contains it.
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let is_folder = args.store.as_ref().is_some_and(|store| !store.contains("://"));
     match args.engine {
@@ -172,7 +172,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
 }
 
-/// The error that there is no engine.
+/// The error if there is no engine.
 fn missing() -> Failure {
     let what = "the engine, bactrian-query, is neither beside bactrian nor in PATH: `make query` builds it. \
                 With `pip install duckdb`, --engine duckdb answers as well";
@@ -228,7 +228,7 @@ impl Args {
     fn progress(&self) -> Box<dyn Fn(f64)> {
         match self.progress {
             true => Box::new(|done| {
-                // If nobody reads it, the answer is still wanted.
+                // If nobody reads the progress, the answer is still needed.
                 let _ = writeln!(std::io::stderr(), "{PROGRESS}{done}");
             }),
             false if std::io::stderr().is_terminal() => progress_bar("asking"),
@@ -257,7 +257,7 @@ impl Fleet {
             Failure::Input(anyhow::anyhow!("{address}: {what}: {filled_by}"))
         };
         let store = engine::open_store(address, engine)?;
-        // Some hours may have no files, so these are enough.
+        // Hours without files have no folder, so this many folders are enough.
         let most = span.div_ceil(args.by.step().max(3600)) + 1;
         let (samples, runtime) = args.by.folders();
         let samples = last_folders(&*store, address, samples, most)?;

@@ -1,8 +1,8 @@
-//! What snapshots of heaps hold, summed up by class and root, into the store of a fleet: for `ship`, which finds snapshots beside the
-//! traces, and for `snapshot --summary`.
+//! Puts summaries of snapshots, by class and root, into the store of a fleet: for `ship`, which finds snapshots beside the traces,
+//! and for `snapshot --summary`.
 //!
-//! Each summary has a name of its own in the store, made from the snapshot, and is there as a whole or not at all. So this may be
-//! killed at any moment: what is not there is made again, and what is there is not.
+//! The name of a summary in the store is made from its snapshot, and its file appears completely or not at all. So this may be
+//! killed at any moment: the next attempt makes only the summaries that are missing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,35 +26,35 @@ pub struct HeapOptions<'a> {
     pub files: &'a [PathBuf],
     /// The service, host and labels to ship them with.
     pub origin: &'a OriginArgs,
-    /// Those of more bytes are left alone.
+    /// Snapshots of more bytes are skipped.
     pub largest: u64,
 }
 
-/// Snapshots on their way.
+/// Snapshots whose summaries are being shipped.
 #[derive(Default)]
 pub struct HeapSummaries {
     /// Those that are in the store, or cannot be read.
     done: BTreeMap<PathBuf, FileIdentity>,
-    /// How many this has put there.
+    /// The number of summaries that were put there.
     pub shipped: u64,
     /// The last one that could not be read, and why.
     pub unreadable: Option<String>,
-    /// What is wrong with the store.
+    /// The last error of the store; None if it works.
     pub failed: Option<String>,
-    /// How often that was so, one after the other.
+    /// The number of failures in a row.
     pub failures: u32,
 }
 
 /// Why there is no summary.
 enum SummaryError {
-    /// It would be the same the next time.
+    /// The snapshot cannot be summed up; another attempt would fail in the same way.
     Snapshot(Failure),
-    /// The store may be there later.
+    /// The store cannot be written; it may be available later.
     Store(io::Error),
 }
 
 impl HeapSummaries {
-    /// Puts summaries of what is new into the store; whether that was everything.
+    /// Puts summaries of new snapshots into the store. Returns whether that was everything.
     pub fn ship(
         &mut self,
         options: HeapOptions<'_>,
@@ -84,7 +84,7 @@ impl HeapSummaries {
                 Err(SummaryError::Store(error)) => {
                     let what = format!("the summary of {}: {error}", path.display());
                     if self.failed.is_none() {
-                        console.warn(&format!("{what}; it is tried again"))?;
+                        console.warn(&format!("{what}; trying again"))?;
                     }
                     self.failed = Some(what);
                     self.failures = self.failures.saturating_add(1);
@@ -98,7 +98,7 @@ impl HeapSummaries {
     }
 }
 
-/// Puts the summary of one snapshot into a store, of which nothing else is kept.
+/// Puts the summary of a snapshot that is not kept into a store.
 pub fn ship_unkept(
     path: &Path,
     origin: &OriginArgs,
@@ -112,7 +112,7 @@ pub fn ship_unkept(
     }
 }
 
-/// Puts the summary of a snapshot into the store, unless it is there.
+/// Puts the summary of a snapshot into the store. Returns false if it was there already.
 fn ship(
     path: &Path,
     origin: &OriginArgs,
@@ -133,7 +133,7 @@ fn ship(
         file: path.to_owned(),
         strict: false,
         types: TypesArg::default(),
-        // Nobody asks it again.
+        // No other question will be asked about it.
         index: IndexArg::NONE,
     };
     let heap = arg.open(console).map_err(SummaryError::Snapshot)?;
@@ -142,13 +142,12 @@ fn ship(
     Ok(true)
 }
 
-/// Whether a file is called as snapshots are.
+/// Whether a file has the name of a snapshot.
 pub fn is_snapshot_name(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "heap")
 }
 
-/// The snapshots that files and folders stand for: those that are named, those in folders, and those beside a trace, which are
-/// called after it.
+/// The named snapshots, those in named folders, and those beside a named trace, whose names begin like the trace's.
 fn found(files: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for path in files {

@@ -108,7 +108,7 @@ pub fn run(
     }
     let servers = args.servers();
     if engine.is_none() && (args.to.contains("://") || !servers.is_empty()) {
-        // It can speak to others than folders.
+        // Only the engine can use object stores and servers.
         return engine::become_engine();
     }
     let store = engine::open_store(&args.to, engine)?;
@@ -121,7 +121,7 @@ pub fn run(
     let mut snapshots = HeapSummaries::default();
     loop {
         let mut is_all = traces.ship(args, &store, console)?;
-        // While the store is away, nothing else is tried.
+        // While the store is unavailable, nothing else is tried.
         if traces.failed.is_none() {
             is_all &= snapshots.ship(args.heap_options(), &*store, console)?;
         }
@@ -157,7 +157,7 @@ pub fn run(
 #[derive(Default)]
 struct Pushing {
     pusher: Option<Arc<Pusher>>,
-    /// What was said of it last.
+    /// The trouble that was reported last.
     said: Option<String>,
 }
 
@@ -170,7 +170,7 @@ impl Pushing {
         Ok(Pushing { pusher: Some(Arc::new(pusher)), said: None })
     }
 
-    /// Says once that something is wrong, and that it is not any more.
+    /// Reports once that pushing fails, and once that it works again.
     fn tell_trouble(&mut self, console: &mut Console) -> Result<(), Failure> {
         let Some(pusher) = &self.pusher else { return Ok(()) };
         let trouble = pusher.trouble();
@@ -185,7 +185,7 @@ impl Pushing {
         Ok(())
     }
 
-    /// Waits for what is under way, and says what was given up.
+    /// Waits for queued requests, and reports how many were dropped.
     fn finish(&mut self, console: &mut Console) -> Result<(), Failure> {
         if let Some(pusher) = self.pusher.as_mut().and_then(Arc::get_mut) {
             pusher.finish();
@@ -219,7 +219,7 @@ impl FileIdentity {
 #[derive(Default)]
 struct Traces {
     under_way: Vec<Shipper>,
-    /// Those that are in the store as a whole, or cannot be read.
+    /// Traces that are in the store as a whole, or cannot be read.
     told: BTreeMap<PathBuf, FileIdentity>,
     profiles: usize,
     pusher: Option<Arc<Pusher>>,
@@ -240,7 +240,7 @@ impl Traces {
     ) -> Result<bool, Failure> {
         let (mut is_all, mut failed) = (true, None);
         for path in found(&args.files) {
-            // Another run may write a trace of the same name, while the last part of the earlier one is still on its way.
+            // Another run may write a trace of the same name, while the last part of the earlier one is still being shipped.
             let is_open = |shipper: &Shipper| shipper.path() == path && shipper.is_in_place();
             let is_told = self.told.get(&path) == Some(&FileIdentity::of(&path));
             if is_told || self.under_way.iter().any(is_open) {
@@ -251,7 +251,7 @@ impl Traces {
                     Some(pusher) => shipper.pushing(Arc::clone(pusher)),
                     None => shipper,
                 }),
-                // It was there when this command started.
+                // It existed when this command started, and was removed since.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
                     failed = Some(format!("{}: {error}", path.display()));
@@ -260,7 +260,7 @@ impl Traces {
             }
         }
         for mut shipper in std::mem::take(&mut self.under_way) {
-            // Before it is read: what is written later makes it another file.
+            // Taken before the file is read: if more is written later, its identity differs.
             let identity = FileIdentity::of(shipper.path());
             let is_in_place = shipper.is_in_place();
             let is_done = match shipper.poll(SystemTime::now()) {
@@ -296,8 +296,8 @@ impl Traces {
         self.failures = if failed.is_some() { self.failures.saturating_add(1) } else { 0 };
         if failed != self.failed && !args.once {
             let what = match &failed {
-                Some(reason) => format!("{reason}; it is tried again"),
-                None => "the store is there again".to_owned(),
+                Some(reason) => format!("{reason}; trying again"),
+                None => "the store is available again".to_owned(),
             };
             console.warn(&what)?;
         }
@@ -306,14 +306,14 @@ impl Traces {
     }
 }
 
-/// How long to wait: longer and longer while something fails, and not all machines at once.
+/// How long to wait: longer after each failure, and not equally long in all processes, so that they do not all poll at once.
 fn pause(failures: u32) -> Duration {
     let wait = LOOK.saturating_mul(1 << failures.min(5)).min(PATIENCE);
     let odd = Duration::from_millis(u64::from(std::process::id() % 1000));
     wait + odd.min(wait / 2)
 }
 
-/// The traces that files and folders stand for; snapshots are none.
+/// The named traces, and those in the named folders; snapshots are left out.
 fn found(files: &[PathBuf]) -> Vec<PathBuf> {
     let is_trace = |path: &Path| path.extension().is_some_and(|end| end == "ctf");
     let mut all = Vec::new();

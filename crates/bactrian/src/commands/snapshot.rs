@@ -70,14 +70,14 @@ pub fn run(
     console: &mut Console,
 ) -> Result<Status, Failure> {
     match (&args.to, engine) {
-        // It can speak to others than folders.
+        // Only the engine can use object stores.
         (Some(to), None) if to.contains("://") => engine::become_engine(),
         (Some(to), _) => summarise(args, &*engine::open_store(to, engine)?, console),
         (None, _) => take(args, args.output.clone(), console),
     }
 }
 
-/// Sends what a heap holds into a store. Its snapshot goes when this ends.
+/// Sends the summary of a heap to a store. The snapshot itself is temporary.
 fn summarise(args: &Args, store: &dyn Store, console: &mut Console) -> Result<Status, Failure> {
     let folder =
         TemporaryFolder::new("summary").context("cannot make a folder for the snapshot")?;
@@ -93,7 +93,7 @@ fn summarise(args: &Args, store: &dyn Store, console: &mut Console) -> Result<St
     Ok(status)
 }
 
-/// Takes a snapshot into a file, or one with a name that says whose it is.
+/// Takes a snapshot into this file, or into one named after the program.
 fn take(args: &Args, output: Option<PathBuf>, console: &mut Console) -> Result<Status, Failure> {
     let strings = (args.strings > 0).then_some(args.strings);
     let wait = Duration::try_from_secs_f64(args.wait)

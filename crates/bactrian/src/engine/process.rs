@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bactrian_analysis::wait_until;
 use serde_json::Value;
 
-/// The prefix of lines on standard error that are no message but the progress, from 0 to 1.
+/// The prefix of lines on standard error that report the progress, from 0 to 1; all other lines are messages.
 pub const PROGRESS: &str = "progress ";
 /// The size limit of error messages, in bytes.
 const MOST_COMPLAINTS: usize = 1 << 16;

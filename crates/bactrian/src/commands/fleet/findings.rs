@@ -1,4 +1,4 @@
-//! What stands out in a fleet: what grows, what came with a build, which hosts differ.
+//! What stands out in a fleet: what grows, what a new build allocates or holds in addition, which hosts differ.
 
 use bactrian_analysis::units::show_bytes;
 use bactrian_fleet::questions::Window;
@@ -9,7 +9,7 @@ use super::Answers;
 use crate::engine::Row;
 use crate::output::show_number;
 
-/// The number of findings of one kind.
+/// The maximum number of findings of one kind.
 const OF_A_KIND: usize = 3;
 
 /// A finding.
@@ -21,7 +21,7 @@ pub struct Finding {
     pub service: String,
     /// The host, if it is about one.
     pub host: Option<String>,
-    /// The question whose answer it is from, and the row.
+    /// The question whose answer it is from.
     pub question: &'static str,
     /// The index of the row in that answer.
     pub row: usize,
@@ -102,7 +102,7 @@ pub fn findings(window: &Window, answers: &Answers) -> Vec<Finding> {
     let mut add =
         |question, excess: &dyn Fn(&Row) -> f64, whole, sentence: &dyn Fn(&Row) -> String| {
             let rows = answers.get(question).map_or(&[][..], Vec::as_slice);
-            // A host that holds less than the others is reported too, a build that needs less is not.
+            // A host that holds less than the others is reported too; a build that needs less is not.
             let is_found = |(_, row): &(usize, &Row)| excess(row) > 0.0 || question == "odd_hosts";
             for (at, row) in rows.iter().enumerate().filter(is_found).take(OF_A_KIND) {
                 let service = text(row, "service").to_owned();

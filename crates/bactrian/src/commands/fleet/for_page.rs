@@ -26,7 +26,7 @@ pub fn is_store(path: &Path) -> bool {
 }
 
 /// Answers the page's questions about a store, by our engine or by another (`--engine`). Ours is searched for each time, since it
-/// may be built meanwhile.
+/// may have been built in the meantime.
 pub fn engine_for_page(store: &Path, other: Option<&OtherEngine>) -> FleetEngine {
     let store = store.as_os_str().to_owned();
     let other = other.map(|other| format!("--engine={other}"));

@@ -158,7 +158,7 @@ pub fn print_host(host: &str, answers: &Answers, console: &mut Console) -> Resul
     Ok(sites.print_apart(console)?)
 }
 
-/// The text of a column after these words; nothing if it has none.
+/// The text of a column, preceded by `before`; nothing if the column is empty.
 fn said(row: &Row, column: &str, before: &str) -> String {
     match text(row, column) {
         "" => String::new(),
