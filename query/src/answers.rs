@@ -18,9 +18,9 @@ use datafusion::parquet::file::properties::WriterProperties;
 use futures::StreamExt;
 use tokio::runtime::Runtime;
 
-/// The most rows of a table on a terminal.
+/// The maximum number of rows of a table on a terminal.
 const MOST_ROWS: usize = 1_000;
-/// The least width to which a column is narrowed.
+/// The minimum width of a narrowed column.
 const NARROW: usize = 12;
 
 /// Why an answer was not printed.
@@ -72,7 +72,7 @@ impl Iterator for Batches<'_> {
     }
 }
 
-/// Keeps the I/O error of an output, of which the writers of formats keep only the text.
+/// Keeps the I/O error of an output, because the writers of formats keep only its text.
 struct Output<'w> {
     out: &'w mut dyn Write,
     error: Option<io::Error>,

@@ -23,7 +23,7 @@ pub fn data_type(kind: ColumnKind) -> DataType {
     }
 }
 
-/// The schema of a table, with more columns behind its own.
+/// The schema of a table, with more columns after its own.
 pub fn schema(table: &Table, besides: impl IntoIterator<Item = Field>) -> SchemaRef {
     let columns = table.columns.iter();
     let fields = columns.map(|it| Field::new(it.name, data_type(it.kind), it.is_nullable));
@@ -37,10 +37,10 @@ pub struct Arrays {
     known: HashMap<*const Arc<str>, LaidOut>,
 }
 
-/// Texts, kept so that no others get their address, and their array.
+/// Texts, kept alive so that no others get their address, and their array.
 type LaidOut = (Arc<[Arc<str>]>, ArrayRef);
 
-/// More lists of texts than all batches of any table share.
+/// The maximum number of known lists of texts: more than all batches of any table share.
 const MOST_KNOWN: usize = 64;
 
 impl Arrays {

@@ -33,7 +33,7 @@ use url::Url;
 use crate::columns::schema;
 use crate::store;
 
-/// The most files that are open at once.
+/// The maximum number of files that are open at once.
 const MOST_OPEN: usize = 500;
 /// The memory limit of answers, in bytes.
 const MOST_MEMORY: usize = 2 << 30;
@@ -120,14 +120,14 @@ fn nullable(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// The address of a store; anything else is a folder.
+/// The address of a store. What has no `://` is a folder.
 pub fn address(store: &str) -> Result<Url, Failure> {
     let wrong = |what: &dyn std::fmt::Display| Failure::Usage(format!("{store}: {what}"));
     if store.contains("://") {
         return Url::parse(store).map_err(|error| wrong(&error));
     }
     let folder = std::path::absolute(Path::new(store)).map_err(|error| wrong(&error))?;
-    Url::from_directory_path(folder).map_err(|()| wrong(&"this is no name of a folder"))
+    Url::from_directory_path(folder).map_err(|()| wrong(&"this is not the name of a folder"))
 }
 
 /// The tables of a fleet, and those derived from them.
@@ -187,7 +187,7 @@ impl FilePacker {
             Some("runtime" | "runtime_hours") => &RUNTIME,
             _ => &SAMPLES,
         };
-        // A process may not open that many files at once, so many become few first.
+        // A process may not open all files at once, so they are first combined into fewer.
         let few = tempfile::tempdir()?;
         for (at, names) in names.chunks(MOST_OPEN).enumerate() {
             let session = Session::open(&self.store, Arc::clone(&self.runtime))?;

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 /// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most characters of a server's answer that are shown.
+/// The maximum number of characters of a server's answer that are shown.
 const MOST_SHOWN: usize = 200;
 
 /// Sends requests.
@@ -21,7 +21,7 @@ pub struct Client {
 
 impl Client {
     pub fn new(runtime: Arc<Runtime>) -> Result<Client, Failure> {
-        // Profiles are not sent on to other servers.
+        // Redirects are not followed, so that profiles do not reach other servers.
         let client = reqwest::Client::builder()
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::none())

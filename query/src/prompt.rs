@@ -138,7 +138,7 @@ pub fn run(engine: &Engine, request: &Request, console: &mut Console) -> Result<
     editor.set_helper(Some(Names { all: names(engine) }));
     let history = history();
     if let Some(path) = &history {
-        // The first time there is none.
+        // At first there is no history.
         let _ = editor.load_history(path);
     }
     writeln!(console.out(), "{HELP}")?;

@@ -1,5 +1,5 @@
-//! A table of one or several files for the engine. It is read in parallel parts and only in the columns of the query. Batches in
-//! which no row can be wanted have no other columns than those of the filter.
+//! A table of one or several files for the engine. It is read in parallel parts, and only the columns of the query are read. For
+//! batches in which no row passes the filter, only the columns of the filter are read.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ use crate::columns::{Arrays, schema};
 /// The column with the file of a row.
 pub const FILE: &str = "file";
 
-/// The most batches that wait for the engine.
+/// The maximum number of batches that wait for the engine.
 const WAITING: usize = 2;
 
 /// A file with this table.
@@ -50,7 +50,7 @@ impl EvidenceTable {
         EvidenceTable { table, files, schema: schema(table, file) }
     }
 
-    /// The condition that batches with rows for these filters satisfy.
+    /// The condition that a batch must satisfy to contain rows that pass these filters.
     fn judge(&self, state: &dyn Session, filters: &[Expr]) -> Result<Option<Judge>> {
         let place = |name: &str| self.table.columns.iter().position(|it| it.name == name);
         let is_ours =
@@ -76,7 +76,7 @@ impl EvidenceTable {
     }
 }
 
-/// A filter without columns of any table: there is only one.
+/// The filter with unqualified column names, since there is only one table.
 fn unqualified(filter: Expr) -> Result<Expr> {
     use datafusion::common::Column;
     use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -146,7 +146,7 @@ impl TableProvider for EvidenceTable {
     }
 }
 
-/// Says whether a batch may have a wanted row.
+/// Decides whether a batch may contain a row that passes the filters.
 struct Judge {
     /// The columns that it needs.
     needs: Vec<usize>,
@@ -199,7 +199,7 @@ impl Rows {
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
 
-    /// Reads them, and passes them to `send` until it wants no more.
+    /// Reads them, and passes them to `send` until it returns false.
     fn read(&self, mut send: impl FnMut(RecordBatch) -> bool) -> Result<()> {
         let arrays = std::cell::RefCell::new(Arrays::default());
         let accepts = |batch: &Batch| match &self.judge {

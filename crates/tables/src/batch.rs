@@ -125,7 +125,7 @@ impl<'a> Columns<'a> {
         sink(Batch { rows, columns: columns.collect() })
     }
 
-    /// Adds the next column. The name is for the reader of the code.
+    /// Adds the next column. The name is only for readers of the code.
     ///
     /// # Panics
     /// If it is not the next column of the schema.

@@ -29,7 +29,7 @@ pub type Sink<'a> = dyn FnMut(Batch) -> io::Result<()> + 'a;
 pub struct Scan<'a> {
     /// The table.
     pub table: &'a Table,
-    /// Whether a column is wanted, by its index.
+    /// Whether a column is requested, by its index.
     pub is_wanted: &'a dyn Fn(usize) -> bool,
     /// Which part of the rows to read.
     pub part: Part,
