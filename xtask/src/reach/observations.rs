@@ -204,9 +204,9 @@ impl Attempt<'_> {
         let Some((program, arguments)) = self.subject.on.split_first() else { return Ok(None) };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.subject.folder);
-        // Some programs rely on it.
+        // Some programs need it.
         command.env("PWD", &self.subject.folder);
-        // Most of them wait for their input, which does not end.
+        // Most of them wait for their input, which never ends.
         let stdout = if self.subject.says_ready { Stdio::piped() } else { Stdio::null() };
         command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
         let child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
@@ -239,7 +239,7 @@ impl Attempt<'_> {
         });
         match count {
             Some(1..) => Ok(Answer::Works),
-            // Most programs of others wait for their input. It was begun and ended as for any other.
+            // Most programs of others wait for their input. Their recording was started and ended as for any other.
             None if words(&said).contains("was idle all the time") => Ok(Answer::Works),
             _ => Err(format!("no samples: {}", words(&said))),
         }

@@ -23,7 +23,7 @@ pub struct Bind<'a> {
     pub to: &'static str,
 }
 
-/// A step that must not change the layers has no network either.
+/// A step that must not change the layers has no network, either.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Network {
     None,
@@ -131,7 +131,7 @@ rm -rf /tmp/said",
     }
 }
 
-/// Testing releases are not signed again all the time.
+/// The lists of a release may have expired, because they are not signed again all the time.
 const LONG_VALID: &str = "-o Acquire::Check-Valid-Until=false";
 const SCRIPTS: &str = "/usr/share/debootstrap/scripts";
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
