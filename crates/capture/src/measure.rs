@@ -1,13 +1,13 @@
 //! One run of a program, measured to its end: time, memory, and the collector's exact counters.
 //!
-//! The counters are read from outside, from the program's memory, when the program has done all that it does and before the kernel
-//! takes the memory away: the agent, which is loaded for this and for the pauses, has the program's end wait until they were read
-//! ([`Page::end`]). So they are exact, as those that `OCAMLRUNPARAM=v=0x400` prints, but nothing is written to the program's standard
-//! error. A program that has confined itself (by a seccomp filter) does not wait. The kernel keeps the peak of the resident memory; it is read in the same moment. The time that the end waits is not
-//! counted, because the agent notes the time first.
+//! The counters are read from outside, from the program's memory, after the program has done all its work and before the kernel
+//! frees the memory: the agent, which is loaded for this and for the pauses, makes the program wait at its end until they have been
+//! read ([`Page::end`]). So they are as exact as those that `OCAMLRUNPARAM=v=0x400` prints, but nothing is written to the program's
+//! standard error. A program that has confined itself (by a seccomp filter) does not wait. The kernel keeps the peak of resident
+//! memory, which is read at the same moment. The wait is not counted, because the agent notes the time before it.
 //!
-//! A program that ends in another way (killed by a signal, or by a system call of its own) has been looked at every 50 ms: then
-//! the numbers are those of the last look, and [`Measured::is_exact`] is false.
+//! A program that ends in another way (killed by a signal, or by its own system call) is sampled every 50 ms: then the numbers are
+//! those of the last sample, and [`Measured::is_exact`] is false.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -29,13 +29,13 @@ use crate::live::memory::{MemoryUse, MemoryWatch};
 use crate::live::page::{self, Page, ProgramEnd};
 use crate::live::process::{Process, Usage};
 
-/// The program's end is looked for this often.
+/// The interval at which we check whether the program has ended.
 const TICK: Duration = Duration::from_millis(1);
-/// Memory and counters are looked at this often, and less often in long runs.
+/// The interval at which memory and counters are sampled; it grows in long runs.
 const SAMPLE: Duration = Duration::from_millis(50);
-/// With so many samples every second one is dropped, and the next are taken half as often.
+/// The maximum number of samples: then every second one is dropped, and the interval doubles.
 const MOST_SAMPLES: usize = 512;
-/// The program's end waits so long, in nanoseconds.
+/// The maximum time that the program waits at its end, in nanoseconds.
 const END_WAITS: u64 = LONGEST_END * 1_000_000;
 /// A program that was asked to end is killed after this time.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,11 +45,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Measure {
     /// The file to run.
     pub program: PathBuf,
-    /// What it is called: its first argument.
+    /// Its name, the first element of its argument vector.
     pub name: OsString,
     /// Its other arguments.
     pub arguments: Vec<OsString>,
-    /// Variables of its environment that are set besides.
+    /// Variables that are set in its environment in addition.
     pub variables: Vec<(OsString, OsString)>,
     /// Its standard streams.
     pub streams: Streams,
@@ -57,41 +57,41 @@ pub struct Measure {
     pub limit: Option<Duration>,
 }
 
-/// What a run has shown.
+/// The measurements of a run.
 #[derive(Debug)]
 pub struct Measured {
     /// How it ended.
     pub status: ExitStatus,
     /// Whether we ended it, because it ran for too long.
     pub was_stopped: bool,
-    /// Its OCaml, if it has one that is known.
+    /// Its version of OCaml, if known.
     pub version: Option<Version>,
     /// Nanoseconds from its start to its end.
     pub wall: u64,
-    /// Nanoseconds on processors, of all threads.
+    /// Processor time of all threads, in nanoseconds.
     pub cpu: u64,
-    /// The most bytes that it had in physical memory.
+    /// The peak of resident memory, in bytes.
     pub peak_resident: u64,
-    /// The most domains that ran at a time when somebody looked; 1 in OCaml 4.
+    /// The maximum number of domains in any sample; 1 in OCaml 4.
     pub domains: u64,
-    /// What the collector counted and how it was set, or why that is not known.
+    /// The collector's counters and settings, or why they are unknown.
     pub statistics: Result<Statistics, String>,
-    /// Whether the numbers are those of the very end.
+    /// Whether the numbers are from the very end.
     pub is_exact: bool,
-    /// How long it stood still for its collector, if that was measured.
+    /// Its collector's pauses, if they were measured.
     pub pauses: Option<page::Measured>,
     /// Memory over time.
     pub samples: Vec<Sample>,
-    /// What memory was used for when it was looked at last, and it was the most of all looks.
+    /// Memory by use, from the sample with the most resident memory among those that measured it.
     pub memory: Option<MemoryUse>,
 }
 
-/// A look at a program.
+/// A sample of a program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Nanoseconds since the start.
     pub at: u64,
-    /// Bytes in physical memory.
+    /// Resident bytes.
     pub resident: u64,
     /// Bytes of the major heap; none if they are not known.
     pub heap: Option<u64>,
@@ -140,7 +140,7 @@ impl Measure {
     }
 }
 
-/// A program that runs.
+/// A running program.
 struct UnderWay {
     begin: Instant,
     launched: Launched,
@@ -153,7 +153,7 @@ struct UnderWay {
     last: Option<Usage>,
     peak: u64,
     domains: u64,
-    /// With how much memory in all that was.
+    /// Memory by use, and the resident bytes at that moment.
     memory: Option<(u64, MemoryUse)>,
     end: Option<ProgramEnd>,
     /// Whether the counters were read at the end.
@@ -161,7 +161,7 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// Looks at it until it has ended; gives how that was, and whether it was made to.
+    /// Samples the program until it has ended. Returns its exit status, and whether we ended it.
     fn follow(&mut self, limit: Option<Duration>) -> io::Result<(ExitStatus, bool)> {
         let mut next = self.begin;
         let mut stopped: Option<Instant> = None;
@@ -173,7 +173,7 @@ impl UnderWay {
                 let peak = self.peak_of_kernel();
                 let was_read = self.look();
                 self.peak = peak.unwrap_or(self.peak);
-                // If that took too long, its memory may have gone meanwhile.
+                // If that took too long, its memory may have been freed by then.
                 let took = monotonic().saturating_sub(end.at);
                 self.is_exact = was_read && peak.is_some() && took < END_WAITS;
                 self.page.end_was_read()?;
@@ -201,12 +201,12 @@ impl UnderWay {
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.launched.pid()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            // It has not been waited for, so the number is still its own; it may have ended.
+            // It has not been waited for, so its process id is not reused; it may have ended.
             let _ = rustix::process::kill_process(pid, signal);
         }
     }
 
-    /// Takes a sample of everything; says whether the counters were read.
+    /// Takes a sample. Returns whether the counters were read.
     fn look(&mut self) -> bool {
         let usage = self.process.as_ref().ok().and_then(Process::usage);
         let Some(usage) = usage else { return false };
@@ -300,7 +300,7 @@ impl Samples {
     }
 }
 
-/// The clock that the agent notes the end by.
+/// The clock by which the agent notes the end, in nanoseconds.
 fn monotonic() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
