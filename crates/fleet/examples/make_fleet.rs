@@ -28,7 +28,7 @@ const ALLOCATED: u64 = 240;
 const ALIVE: u64 = 160;
 /// Samples in the cache when it is full.
 const CACHED: u64 = 120;
-/// One of so many hosts has a summary of its heap.
+/// One of this many hosts has a summary of its heap.
 const WITH_HEAP: u64 = 10;
 
 /// Services, and their hosts per thousand.

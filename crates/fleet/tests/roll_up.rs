@@ -46,7 +46,7 @@ impl Store for Memory {
     }
 }
 
-/// A store that fails from some step on, as if its user had been killed there.
+/// A store that fails from some step on, as if the process that uses it had been killed there.
 struct Mortal<'s> {
     store: &'s Memory,
     steps: AtomicUsize,
@@ -85,7 +85,7 @@ impl Store for Mortal<'_> {
     }
 }
 
-/// Here a file has a row in each line; what engines make of Parquet files is tested with them.
+/// Here each line of a file is a row; tests of the engines cover Parquet files.
 struct Lines<'s>(&'s dyn Store, Cell<usize>);
 
 impl Packer for Lines<'_> {
@@ -157,7 +157,7 @@ fn roll_up_killed_at_any_step_duplicates_nothing_and_is_completed_next_time() {
             assert_eq!(rows_in(&store, table), rows, "{table} after {steps} steps and again");
         }
         assert_eq!(store.names("packing").expect("a store"), [""; 0]);
-        // Whoever ships goes on where it was.
+        // A new `ship` continues where the last one was.
         for host in ["a", "b"] {
             let last = BEGIN / 60 + 121;
             let told = run_of(host).last_in(&store).expect("a store");
@@ -180,10 +180,10 @@ fn files_are_packed_and_late_ones_are_kept() {
     // Three hours, and the last file of each machine.
     assert_eq!(store.names("samples").expect("a store").len(), 3 + 2);
     assert_eq!(store.names("stacks").expect("a store").len(), 1);
-    // Of what the runtime counted nothing has to stay.
+    // Files of the runtime's counters need not stay.
     assert_eq!(store.names("runtime").expect("a store").len(), 3);
     let counted = rows.clone();
-    // A machine that was away tells of the second hour, and nothing after that.
+    // A machine that was offline ships the second hour, and nothing after that.
     let late = BEGIN / 60 + 70;
     let run = run_of("c");
     store.put(&run.samples(late, 1), format!("c {late}\n").as_bytes()).expect("room");
@@ -208,7 +208,7 @@ fn recent_hours_are_left_alone() {
     let store = Memory::default();
     filled(&store);
     let before = store.names("samples").expect("a store");
-    // Only the first hour is over for two hours.
+    // Only the first hour ended more than two hours ago.
     rolled_up(&store, BEGIN + 3 * HOUR).expect("a store");
     let after = store.names("samples").expect("a store");
     let later = |name: &&String| !name.contains("hour=14");

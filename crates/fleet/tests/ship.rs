@@ -1,4 +1,4 @@
-//! What is shipped is what the trace has, each sample once, however often it is begun anew and whatever the store does.
+//! Exactly the contents of the trace are shipped, each sample once, however often `ship` is restarted and whenever the store fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-/// Every code is a function of its own.
+/// Each code address is a separate function.
 struct Named;
 
 impl Locate for Named {
@@ -47,7 +47,7 @@ impl Locate for Named {
     }
 }
 
-/// What a trace has in all: samples, those that were promoted, and those that are alive at its end.
+/// The totals of a trace: samples, promoted samples, and samples alive at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     samples: u64,
@@ -148,7 +148,7 @@ fn value(row: &Row, name: &str) -> i64 {
     }
 }
 
-/// What a store has of the run, and how often each minute is there for each stack.
+/// The totals of the run in a store. No stack may have two rows for one minute.
 fn stored(store: &Path) -> Sums {
     let mut seen = BTreeSet::new();
     let (mut sums, mut last) = (Sums::default(), BTreeMap::new());
@@ -188,14 +188,14 @@ fn shipped_samples_are_those_of_the_trace() {
         let shipped = shipper(&path, &store).poll(later()).expect("room");
         assert!(shipped.is_all && shipped.profiles > 2, "{shipped:?}");
         assert_eq!(stored(&store), expected);
-        // Nothing is left to tell.
+        // Nothing is left to ship.
         let again = shipper(&path, &store).poll(later()).expect("room");
         assert_eq!((again.is_all, again.profiles), (true, 0));
         assert_eq!(stored(&store), expected);
     }
 }
 
-/// The trace grows, and whoever ships it is killed: after any number of looks, and in the middle of a file.
+/// The trace grows, and `ship` is killed: after any number of polls, and while it writes a file.
 #[test]
 fn shipper_that_was_killed_continues_where_the_store_ends() {
     for seed in 1..if whole_table() { 40 } else { 7 } {
@@ -243,7 +243,7 @@ fn nothing_is_lost_while_the_store_is_away() {
     assert_eq!(stored(&store), expected);
 }
 
-/// A program that was killed together with its recorder is not said to hold memory for ever.
+/// A program that was killed together with its recorder is not reported to hold memory for ever.
 #[test]
 fn live_memory_of_a_silent_program_is_not_shipped_for_ever() {
     let folder = tempfile::tempdir().expect("a folder");

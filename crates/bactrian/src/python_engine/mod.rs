@@ -155,7 +155,7 @@ impl PythonEngine {
         for TableFolders { table, folders } in tables {
             let paths = folders.iter().map(|folder| path(store, folder));
             let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
-            // All may be null, because files of earlier versions do not have all.
+            // All columns may be null, because files of earlier versions do not have all of them.
             let columns = table.columns.iter().map(|column| match column.kind {
                 ColumnKind::Text => [column.name, "STRING"],
                 kind => [column.name, kind.sql()],
@@ -204,7 +204,7 @@ impl PythonEngine {
 
 impl Drop for PythonEngine {
     fn drop(&mut self) {
-        // It ends when there are no more tasks.
+        // The driver ends when there are no more tasks.
         self.tasks = None;
         // If this fails, nothing is left to do.
         let _ = self.driver.wait();
