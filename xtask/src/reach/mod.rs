@@ -22,7 +22,7 @@ const DOCUMENT: &str = "docs/reach.md";
 const INTRODUCTION: &str = "\
 # Reach
 
-What can be observed of which OCaml program. `cargo xtask reach` wrote this table by trying everything, on Linux and x86-64. `yes`: it was done, and
+What can be observed in which OCaml programs. `cargo xtask reach` wrote this table by trying everything, on Linux and x86-64. `yes`: it was done, and
 its result was checked. A number: it was refused, with exit status 4 and the message below. `-`: the program does not
 run long enough, or there is no snapshot. `FAULT`: it failed, which is a bug to be fixed.
 
