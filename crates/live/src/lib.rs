@@ -18,12 +18,12 @@
 //! are displayed.
 //!
 //! ```
-//! use bactrian_live::{Database, Declaration, Event, Kind, Limits, ObserverId, Stamp, Unit, Value, wire};
+//! use bactrian_live::{Database, Declaration, Event, Limits, ObserverId, ObserverKind, Stamp, Unit, Value, wire};
 //!
 //! let events = [
 //!     Event::Declare(Declaration {
 //!         id: ObserverId(1),
-//!         kind: Kind::Point,
+//!         kind: ObserverKind::Point,
 //!         name: "requests".into(),
 //!         labels: Vec::new(),
 //!         unit: Unit::None,
