@@ -167,7 +167,7 @@ test("a report has the first pictures and the way down, and says in place what i
     await page.locator("body").press("+");
     assert.doesNotMatch(page.url(), /n=21/);
     await page.goto(`${evolution}?n=7`);
-    await page.locator(".evolution .error", { hasText: "This report does not have that" }).waitFor();
+    await page.locator(".evolution .error", { hasText: "This is not in the report" }).waitFor();
     await page.getByRole("radio", { name: "Type", exact: true }).waitFor();
   } finally {
     await close();

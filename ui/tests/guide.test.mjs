@@ -25,7 +25,7 @@ for (const { width, height, dark } of [{ width: 1440, height: 900, dark: false }
     await withPage(["--demo"], "", async (page) => {
       await offer(page).waitFor();
       await picture(page, `guide-offer-${width}`);
-      await page.getByRole("button", { name: "Take a tour" }).click();
+      await page.getByRole("button", { name: "Take a one-minute tour" }).click();
       await offer(page).waitFor({ state: "detached" });
       for (const [at, view] of ["overview", "trace", "trace", "heap", "evolution", "evolution"].entries()) {
         await guide(page).getByText(`${at + 1} of 6`).waitFor();
@@ -43,7 +43,7 @@ for (const { width, height, dark } of [{ width: 1440, height: 900, dark: false }
 test("keys lead through it, Escape ends it, and the help has it again", async () => {
   const options = { isNewcomer: true };
   await withPage(["leaky.ctf"], "", async (page) => {
-    await page.getByRole("button", { name: "Take a tour" }).click();
+    await page.getByRole("button", { name: "Take a one-minute tour" }).click();
     await guide(page).getByText("1 of 4").waitFor();
     await page.keyboard.press("ArrowRight");
     await guide(page).getByText("When does memory grow?").waitFor();

@@ -245,7 +245,7 @@ test("how far a snapshot has come is shown, and nobody is led away who has gone 
         await route.fulfill({ response, json: { ...answer, result: { ...answer.result, taking } } });
       });
       await page.getByRole("button", { name: "Take a snapshot" }).dispatchEvent("click");
-      await page.getByTestId("taking").getByText("waiting for a moment").waitFor();
+      await page.getByTestId("taking").getByText("waiting until its heap is consistent").waitFor();
       taking = { ...taking, state: "reading", done: 0.42 };
       await page.getByTestId("taking").getByText("reading its heap").waitFor();
       assert.ok(await page.getByRole("button", { name: "Take a snapshot" }).isDisabled());

@@ -146,14 +146,14 @@ test("brushing the time line drives every other part; keys move it; clearing cle
     await page.locator('.chip[data-filter="live-in"]').waitFor({ state: "detached" });
     await page.getByRole("radiogroup", { name: "Measure" }).getByRole("radio", { name: "Allocated" }).click();
     await page.getByRole("heading", { name: "Allocated over time" }).waitFor();
-    assert.match(await page.getByTestId("selection").innerText(), /only what was allocated then/);
+    assert.match(await page.getByTestId("selection").innerText(), /select what was allocated then/);
     await settled(page);
     await page.keyboard.press("b");
     await page.keyboard.press("ArrowRight");
     await page.locator('.chip[data-filter="allocated"]').waitFor();
     await settled(page);
     await page.keyboard.press("z");
-    await page.getByRole("button", { name: "All of it" }).waitFor();
+    await page.getByRole("button", { name: "Zoom out" }).waitFor();
     await settled(page);
     assert.match(page.url(), /from=/);
     await page.keyboard.press("z");
@@ -215,7 +215,7 @@ test("searching, by word and by expression, says how much was found", async () =
     await picture(page, "trace-search");
     const search = page.getByRole("searchbox");
     await search.fill("/(/");
-    await page.getByTestId("matched").getByText("no regular expression").waitFor();
+    await page.getByTestId("matched").getByText("not a regular expression").waitFor();
   });
 });
 
@@ -388,7 +388,7 @@ test("a report shows every part that it has, and says where it has none", async 
     assert.equal(await page.locator(".part [role=alert]").count(), 0, part);
   }
   await page.goto(`${REPORT}#/trace/${REPORTED.traces[0]}/functions?in=Leaky_cache.serve`);
-  await page.locator(".part [role=alert]").getByText("This report does not have that").waitFor();
+  await page.locator(".part [role=alert]").getByText("This is not in the report").waitFor();
   await close();
 });
 

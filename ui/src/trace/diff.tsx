@@ -102,8 +102,8 @@ function DiffTable({ trace, diff, window, command }: { trace: TraceShown; diff: 
       title: "sure",
       order: "significant",
       number: true,
-      help: "Statistically significant: the 95 % interval of the change excludes zero",
-      cell: (row) => (row.self.significant ? <span title="significant at 95 %" class="sure">● sure</span> : <span class="faint" title="could be chance">○</span>),
+      help: "Significant: of the rows that are marked, at most 5 in 100 are expected to have changed by chance",
+      cell: (row) => (row.self.significant ? <span title="more than chance" class="sure">● sure</span> : <span class="faint" title="could be chance">○</span>),
       value: (row) => (row.self.significant ? 1 : 0),
     },
   ];

@@ -206,7 +206,7 @@ fn read_only_page_takes_no_snapshot() {
     assert_eq!(view.ask("files")["files"][0]["takes_snapshots"], false);
     let (status, answer) = view.ask_for_snapshot();
     assert_eq!(status, 403, "{answer}");
-    assert!(answer["error"].as_str().is_some_and(|why| why.contains("no snapshot is taken")));
+    assert!(answer["error"].as_str().is_some_and(|why| why.contains("cannot take snapshots of")));
     view.end();
     drop(input);
     assert!(child.wait_with_output().expect("it ends").status.success());
