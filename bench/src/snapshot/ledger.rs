@@ -115,7 +115,8 @@ mod tests {
     #[test]
     fn ledger_lines_add_up() {
         let account = Account::of(
-            "begun 1 10\npause 1 2000\nskipped copies\ndone 1 5 20 0 /nowhere\nbegun 2 11\nfailed 2 why",
+            "begun 1 10\npause 1 10 2000\nskipped copies\ndone 1 10 5 20 0 /nowhere\nbegun 2 11\n\
+             failed 2 11 why",
         );
         let written = Written { number: 1, blocks: 5, heap_bytes: 160, file_bytes: 0 };
         let expected = Account {
