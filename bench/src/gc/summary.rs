@@ -12,18 +12,19 @@ const DEFAULT: Setting = Setting { s: 1 << 18, o: 120 };
 
 pub fn print(tables: &[Table]) -> Outcome {
     println!(
-        "| program | runs for the recommendation | memory ≤ 90 % | time ≤ 105 % | time × memory | law: time within 10 % | law: memory within 10 % |"
+        "| program | runs for the recommendation | memory ≤ 90 % | time ≤ 105 % | time × memory | law: time within 10 % | law: memory within 10 % | promoted words of equal s |"
     );
-    println!("|---|--:|--:|--:|--:|--:|--:|");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     for table in tables {
         let goals = [Part::Memory, Part::Slower, Part::Balance];
         let runs = goals.map(|part| table.lines.iter().filter(|line| line.part == part).count());
         let [memory, slower, balance] = goals.map(|part| behind_best(table, part));
         let (time, rss) = predicted(table);
         println!(
-            "| {} | {} | {memory} | {slower} | {balance} | {time} | {rss} |",
+            "| {} | {} | {memory} | {slower} | {balance} | {time} | {rss} | {} |",
             table.name,
             runs.map(|count| count.to_string()).join(", "),
+            promoted(table),
         );
     }
     println!(
@@ -98,6 +99,22 @@ fn predicted(table: &Table) -> (String, String) {
         }
     }
     (format!("{time_right} of {all}"), format!("{rss_right} of {all}"))
+}
+
+/// How far apart the promoted words of runs with the same `s` are, whatever their `o`, at most.
+fn promoted(table: &Table) -> String {
+    let spread = SIZES.into_iter().filter_map(|s| {
+        let of_it = table.lines.iter().filter(|line| line.setting.s == s);
+        let words = of_it.map(|line| line.promoted_words);
+        let (least, most) =
+            words.fold((u64::MAX, 0), |(least, most), words| (least.min(words), most.max(words)));
+        (most > 0).then(|| (most - least) as f64 / most as f64)
+    });
+    match spread.max_by(f64::total_cmp) {
+        Some(0.0) => "the same".to_owned(),
+        Some(spread) => format!("within {:.2} %", spread * 100.0),
+        None => "?".to_owned(),
+    }
 }
 
 fn means(tables: &[Table], setting: Setting) -> String {
