@@ -29,6 +29,14 @@ pub const COMMAND: &str = "walk-frozen";
 
 const MAGIC: [u8; 8] = *b"BacFroz1";
 
+/// The path at which a snapshot file is written before it is complete. Whoever finds that its walker was killed
+/// removes it.
+pub fn unfinished(path: &[u8]) -> Vec<u8> {
+    let name = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let (folder, name) = path.split_at(name);
+    [folder, b".", name, b".unfinished"].concat()
+}
+
 /// Encodes address ranges, for the copy to read.
 pub fn list_of(ranges: &[Range<u64>]) -> Vec<u8> {
     ranges.iter().flat_map(|range| [range.start, range.end]).flat_map(u64::to_le_bytes).collect()

@@ -68,7 +68,8 @@ pub mod word {
     pub const TAIL: usize = 3;
     /// How many notes were written. There are two places; the parity of the count says which holds the last.
     pub const NOTES: usize = 4;
-    /// The offset of the note in the trace.
+    /// The offset of the note in the trace: 0 until it is known, and [`NO_TRACE`](super::NO_TRACE) if nothing is
+    /// recorded, or the recorder writes the trace itself.
     pub const NOTE_AT: usize = 5;
     /// The length of the trace's name, written by the keeper; 0 until it is known.
     pub const NAME: usize = 6;
@@ -85,6 +86,9 @@ pub mod word {
     /// owner may still have it mapped.
     pub const LEFT: usize = 11;
 }
+
+/// As the offset of the note: the keeper has no trace to write.
+pub const NO_TRACE: u64 = u64::MAX;
 
 /// What is written as the [`OWNER`](word::OWNER) of a ring: a process, by its id in its own PID namespace, and
 /// the inode of that namespace, which is 0 if unknown. Such inodes have 32 bits.

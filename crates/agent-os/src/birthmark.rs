@@ -45,7 +45,15 @@ pub fn is_here() -> bool {
     }
 }
 
-/// The same, also of a child that shares our memory. This takes a system call.
+/// Whether this process is a copy of the marked one, as far as that shows without a system call.
+#[inline]
+pub fn is_in_copy() -> bool {
+    // SAFETY: null, or a page of ours that stays mapped.
+    let mark = unsafe { PAGE.load(Ordering::Relaxed).as_ref() };
+    mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
+}
+
+/// The same as [`is_here`], also for a child that shares our memory. This takes a system call.
 pub fn is_by_id() -> bool {
     MARKED.load(Ordering::Relaxed) == sys::process_id().0
 }
@@ -62,11 +70,11 @@ mod tests {
         // SAFETY: the child touches its own memory only, and ends.
         let child = unsafe { process::clone_quietly() }.expect("tests may make processes");
         let Some(child) = child else {
-            if is_here() || is_by_id() {
+            if is_here() || is_by_id() || !is_in_copy() {
                 std::process::abort();
             }
             set();
-            if !is_here() || !is_by_id() {
+            if !is_here() || !is_by_id() || is_in_copy() {
                 std::process::abort();
             }
             sys::exit_group(0);
@@ -78,6 +86,6 @@ mod tests {
             }
         };
         assert!(matches!(end, End::ByItself));
-        assert!(is_here() && is_by_id());
+        assert!(is_here() && is_by_id() && !is_in_copy());
     }
 }

@@ -20,6 +20,11 @@ static CONFINED: AtomicBool = AtomicBool::new(false);
 
 const PR_SET_SECCOMP: i32 = 22;
 const SECCOMP: isize = 317;
+const SECCOMP_SET_MODE_STRICT: usize = 0;
+const SECCOMP_SET_MODE_FILTER: usize = 1;
+
+/// The number of prctl(2).
+pub const PRCTL: isize = 157;
 
 /// Whether the agent makes no system calls but those for memory.
 #[inline]
@@ -37,22 +42,12 @@ pub fn is_filter_of_prctl(option: i32) -> bool {
     option == PR_SET_SECCOMP
 }
 
-/// Whether a call of `syscall` does.
-pub fn is_filter_of_syscall(number: isize) -> bool {
-    number == SECCOMP
-}
-
-/// To be called after the program has called `prctl`.
-pub fn after_prctl(option: i32, result: i32) {
-    if is_filter_of_prctl(option) && result >= 0 {
-        confine();
-    }
-}
-
-/// To be called after the program has called `syscall`.
-pub fn after_syscall(number: isize, result: isize) {
-    if is_filter_of_syscall(number) && result >= 0 {
-        confine();
+/// Whether a call of `syscall` with this first argument does. Other operations of seccomp(2) only ask.
+pub fn is_filter_of_syscall(number: isize, first: usize) -> bool {
+    match number {
+        SECCOMP => first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER,
+        PRCTL => is_filter_of_prctl(first as i32),
+        _ => false,
     }
 }
 
@@ -61,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_filter_that_was_set_confines() {
-        after_prctl(PR_SET_SECCOMP, -1);
-        after_prctl(PR_SET_SECCOMP + 1, 0);
-        after_syscall(SECCOMP, -1);
-        after_syscall(SECCOMP + 1, 0);
-        assert!(!is_confined());
-        after_syscall(SECCOMP, 0);
-        assert!(is_confined());
+    fn questions_about_filters_set_none() {
+        const SECCOMP_GET_ACTION_AVAIL: usize = 2;
+        assert!(is_filter_of_prctl(PR_SET_SECCOMP) && !is_filter_of_prctl(PR_SET_SECCOMP - 1));
+        assert!(is_filter_of_syscall(SECCOMP, SECCOMP_SET_MODE_FILTER));
+        assert!(is_filter_of_syscall(SECCOMP, SECCOMP_SET_MODE_STRICT));
+        assert!(!is_filter_of_syscall(SECCOMP, SECCOMP_GET_ACTION_AVAIL));
+        assert!(is_filter_of_syscall(PRCTL, PR_SET_SECCOMP as usize));
+        assert!(!is_filter_of_syscall(PRCTL + 1, PR_SET_SECCOMP as usize));
     }
 }

@@ -5,9 +5,12 @@
 
 use alloc::ffi::CString;
 use alloc::vec::Vec;
+use core::ffi::CStr;
+
+use bactrian_agent_abi::frozen::unfinished;
 
 use crate::process;
-use crate::sys::Pid;
+use crate::sys::{self, Pid};
 
 /// A copy that is not known to have ended.
 struct Copy {
@@ -37,7 +40,10 @@ impl Copies {
         self.copies.retain(|copy| {
             let lives = process::end_of_copy(copy.process).is_none();
             if !lives {
-                *written = written.saturating_add(process::file_size(&copy.file).unwrap_or(0));
+                match process::file_size(&copy.file) {
+                    Some(size) => *written = written.saturating_add(size),
+                    None => remove_unfinished(&copy.file),
+                }
                 ended(copy.number);
             }
             lives
@@ -60,9 +66,30 @@ impl Copies {
     }
 }
 
+/// Removes what is there of a file whose walker was killed before it was complete.
+fn remove_unfinished(file: &CStr) {
+    if let Ok(unfinished) = CString::new(unfinished(file.to_bytes())) {
+        sys::remove(&unfinished);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_walker_leaves_is_removed() {
+        let folder = std::env::temp_dir().join(format!("bactrian-copies-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("room");
+        let (file, beside) = (folder.join("x.1.heap"), folder.join(".x.1.heap.unfinished"));
+        std::fs::write(&beside, "half of it").expect("room");
+        let mut copies = Copies::default();
+        let name = std::os::unix::ffi::OsStrExt::as_bytes(file.as_os_str());
+        copies.add(1, NOBODY, CString::new(name).expect("no NUL"), 10);
+        copies.settle(|_| ());
+        assert!(!beside.exists());
+        std::fs::remove_dir(&folder).expect("it is empty");
+    }
 
     /// A process that never existed, and so has ended.
     const NOBODY: Pid = Pid(u32::MAX >> 1);
@@ -92,7 +119,7 @@ mod tests {
         let copy = match unsafe { process::clone_quietly() } {
             Ok(None) => {
                 process::nap(60_000);
-                crate::sys::exit_group(0)
+                sys::exit_group(0)
             }
             Ok(Some(copy)) => copy,
             Err(errno) => panic!("cannot clone: {errno:?}"),

@@ -18,6 +18,7 @@ use bactrian_agent_abi::frozen;
 use bactrian_agent_abi::ledger::{Limit, Line, SnapshotId};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use crate::process_stat::ProcessStat;
 use crate::temporary::TemporaryFolder;
 
 /// How often the ledger is read.
@@ -218,24 +219,9 @@ fn has_child() -> bool {
 /// Whether a process exists and has not ended. If it is older than this process, it is not the one that was
 /// meant: in a PID namespace of its own, a program knows its copies by other ids than we do.
 fn is_alive(process: u32) -> bool {
-    let Some((state, start)) = state_and_start(&process.to_string()) else { return false };
-    let our_start = state_and_start("self").map_or(0, |(_, start)| start);
-    state != 'Z' && state != 'X' && start >= our_start
-}
-
-/// The state of a process, and its start time in the kernel's unit.
-fn state_and_start(process: &str) -> Option<(char, u64)> {
-    state_and_start_in(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
-}
-
-/// The same, of the text that the kernel gives.
-pub(crate) fn state_and_start_in(stat: &str) -> Option<(char, u64)> {
-    /// Its index after the state.
-    const START_TIME: usize = 19;
-    // The name before it, in parentheses, may contain anything.
-    let mut fields = stat.rsplit(')').next()?.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(START_TIME - 1)?.parse().ok()?))
+    let Some(stat) = ProcessStat::of(&process.to_string()) else { return false };
+    let our_start = ProcessStat::of("self").map_or(0, |stat| stat.start);
+    !stat.has_ended() && stat.start >= our_start
 }
 
 /// Whether a process is one of our walkers, rather than another that has got its id later.

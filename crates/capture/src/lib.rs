@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod live;
 pub mod measure;
 pub mod memory;
+mod process_stat;
 pub mod program;
 pub mod seccomp;
 pub mod snapshot;

@@ -15,6 +15,10 @@ use crate::snapshot;
 /// Whether a thread is preparing a recording, in a program that was already running.
 pub static PREPARES: AtomicBool = AtomicBool::new(false);
 
+/// Whether this process is a copy that was made without our handlers. Nothing is done there: its locks may be held
+/// by threads that it does not have.
+static IS_IN_COPY: AtomicBool = AtomicBool::new(false);
+
 /// From now on forks are noticed.
 pub fn follow() {
     type Register = extern "C" fn(extern "C" fn(), extern "C" fn(), extern "C" fn(), *mut c_void);
@@ -27,9 +31,15 @@ pub fn follow() {
 }
 
 extern "C" fn before() {
-    // Ask first: the child will make system calls to be observed, and by the answer the program's trace has
-    // its name.
-    filters::ask();
+    IS_IN_COPY.store(birthmark::is_in_copy(), Ordering::Relaxed);
+    if IS_IN_COPY.load(Ordering::Relaxed) {
+        return;
+    }
+    if agent::prepared().is_some_and(|agent| agent.settings.children == Children::Follow) {
+        // Ask first: the child will make system calls to be observed, and by the answer the program's trace has
+        // its name.
+        filters::ask();
+    }
     // In the same order in which a snapshot takes the locks.
     snapshot::before_fork();
     session::before_fork();
@@ -37,12 +47,18 @@ extern "C" fn before() {
 }
 
 extern "C" fn in_parent() {
+    if IS_IN_COPY.load(Ordering::Relaxed) {
+        return;
+    }
     doors::after_fork();
     session::after_fork_in_parent();
     snapshot::in_parent_after_fork();
 }
 
 extern "C" fn in_child() {
+    if IS_IN_COPY.load(Ordering::Relaxed) {
+        return;
+    }
     doors::after_fork();
     // The thread that was at it is not there.
     PREPARES.store(false, Ordering::Release);
@@ -51,6 +67,8 @@ extern "C" fn in_child() {
         doors::open();
     }
     page::let_go();
+    // Its filters are not those of this process.
+    filters::forget_parent();
     let follows = !confined::is_confined()
         && agent::prepared().is_some_and(|agent| agent.settings.children == Children::Follow);
     if follows {

@@ -78,9 +78,15 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
 /// share its memory (vfork) or have a copy of it. Then we do nothing: a lock that another thread held would never
 /// be released in a copy, and one that we take in shared memory would never be released if this process is
 /// killed meanwhile.
+///
+/// In a program that has confined itself, a process that shares its memory cannot be told apart: that takes a
+/// system call. What is done there must leave the program as it was ([`Recording::before_leaving`]).
 fn is_guest() -> bool {
     if agent::prepared().is_none() {
         return false;
+    }
+    if birthmark::is_in_copy() {
+        return true;
     }
     filters::ask();
     !confined::is_confined() && !birthmark::is_by_id()
@@ -90,8 +96,9 @@ fn is_guest() -> bool {
 /// As for _exit(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    // First, and before anybody is asked: the page's observer wants the time of the end.
+    page::at_end();
     if !is_guest() {
-        page::at_end();
         snapshot::at_end(true);
         super::end();
     }
@@ -107,7 +114,7 @@ fn around_exec(exec: impl FnOnce() -> c_int) -> c_int {
     if is_guest() {
         return exec();
     }
-    let ended = session::with_recording(Recording::before_exec) == Some(true);
+    let ended = session::with_recording(Recording::before_leaving) == Some(true);
     let result = exec();
     if ended {
         session::with_recording(Recording::resume);
@@ -139,12 +146,21 @@ exec!(execv(path: *const c_char, arguments: Strings));
 exec!(execvp(file: *const c_char, arguments: Strings));
 exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
 
-/// The program is about to set a seccomp filter. A forked child that has recorded nothing yet has no output, and
-/// cannot get one afterwards.
-fn before_filter() {
-    if !is_guest() && !confined::is_confined() {
+/// Calls what sets a seccomp filter unless it fails, which is when its result is negative. Whatever takes system
+/// calls that the filter may forbid is done before.
+fn around_filter(set: impl FnOnce() -> isize) -> isize {
+    // The filter of a process that only shares the program's memory is not the program's.
+    let is_ours = !is_guest();
+    if is_ours && !confined::is_confined() {
+        // A forked child that has recorded nothing yet has no output, and cannot get one afterwards.
         session::with_recording(Recording::before_filter);
+        snapshot::before_filter();
     }
+    let result = set();
+    if is_ours && result >= 0 {
+        confined::confine();
+    }
+    result
 }
 
 /// The program has called `prctl`. If it adopts orphans from now on, programs that it starts must know.
@@ -165,12 +181,12 @@ pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: u
     type Prctl = unsafe extern "C" fn(c_int, usize, usize, usize, usize) -> c_int;
     // SAFETY: libc's type of it, as far as registers go.
     let Some(real) = (unsafe { BEHIND.prctl.function::<Prctl>() }) else { return -1 };
-    if confined::is_filter_of_prctl(option) {
-        before_filter();
-    }
     // SAFETY: by the caller.
-    let result = unsafe { real(option, a, b, c, d) };
-    confined::after_prctl(option, result);
+    let call = || unsafe { real(option, a, b, c, d) };
+    if confined::is_filter_of_prctl(option) {
+        return around_filter(|| call() as isize) as c_int;
+    }
+    let result = call();
     after_adoption(option, a, result);
     result
 }
@@ -191,17 +207,13 @@ pub unsafe extern "C" fn syscall(
     type Syscall = unsafe extern "C" fn(isize, usize, usize, usize, usize, usize, usize) -> isize;
     // SAFETY: libc's type of it, as far as registers go.
     let Some(real) = (unsafe { BEHIND.syscall.function::<Syscall>() }) else { return -1 };
-    const PRCTL: isize = 157;
-    if confined::is_filter_of_syscall(number)
-        || number == PRCTL && confined::is_filter_of_prctl(a as c_int)
-    {
-        before_filter();
-    }
     // SAFETY: by the caller.
-    let result = unsafe { real(number, a, b, c, d, e, f) };
-    confined::after_syscall(number, result);
-    if number == PRCTL {
-        confined::after_prctl(a as c_int, result as c_int);
+    let call = || unsafe { real(number, a, b, c, d, e, f) };
+    if confined::is_filter_of_syscall(number, a) {
+        return around_filter(call);
+    }
+    let result = call();
+    if number == confined::PRCTL {
         after_adoption(a as c_int, b, result as c_int);
     }
     result

@@ -151,15 +151,9 @@ fn start(agent: &'static Agent) {
         // The runtime has already read them.
         environment::remove(&variable::RUNTIME_EVENTS);
     }
-    let is_recorded = agent.settings.trace.is_some() && agent.program.sampler.is_some();
-    if let Some(folder) = agent.settings.keeper.as_deref().filter(|_| !is_recorded) {
-        // Only for the keeper's reports of filters. The ring stays mapped.
+    if !agent.is_recorded() {
         // SAFETY: there is one thread.
-        unsafe {
-            stacks::run(|| {
-                let _ = Ring::take(folder, u64::MAX);
-            });
-        }
+        unsafe { stacks::run(|| Ring::take_for_questions(agent.settings.keeper.as_deref())) };
     }
     // SAFETY: there is one thread. After a panic there is no page.
     unsafe { stacks::run(|| page::start(agent)) };
@@ -251,5 +245,5 @@ extern "C" fn fini() {
 fn end() {
     page::at_end();
     snapshot::at_end(false);
-    session::with_recording(|recording| recording.end(State::Ended));
+    session::with_recording(Recording::before_leaving);
 }

@@ -21,6 +21,11 @@ pub(super) fn listen_to(words: *mut AtomicU64) {
     WORDS.store(words, Ordering::Release);
 }
 
+/// Stops listening to the words of this process's parent.
+pub fn forget_parent() {
+    WORDS.store(ptr::null_mut(), Ordering::Release);
+}
+
 /// Stops listening to these words. Others may have replaced them already.
 pub(super) fn forget(words: *mut AtomicU64) {
     let _ = WORDS.compare_exchange(words, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);

@@ -99,12 +99,17 @@ impl Ring {
             }
             // Others need not try. If the keeper has offered the next one already, that stays.
             let _ = offers.compare_exchange(offer, 0, Ordering::AcqRel, Ordering::Relaxed);
-            ring.word(word::NOTE_AT).store(note_at, Ordering::Relaxed);
+            ring.word(word::NOTE_AT).store(note_at, Ordering::Release);
             let filters = proc::filters().map_or(0, |filters| u64::from(filters) + 1);
             ring.word(word::FILTERS).store(filters, Ordering::Release);
             filters::listen_to(ring.memory.cast());
             return Some(ring);
         }
+    }
+
+    /// Takes a ring only for the keeper's reports of filters. It stays mapped.
+    pub fn take_for_questions(folder: Option<&[u8]>) {
+        let _ = folder.and_then(|folder| Ring::take(folder, ring::NO_TRACE));
     }
 
     /// Copies as many bytes into the ring as there is room for; returns their number. The keeper sees them
@@ -261,7 +266,8 @@ impl Ring {
 
     /// Whether the keeper still takes out what is put. Called about once a second.
     pub fn is_kept(&mut self) -> bool {
-        !board::has_left() && self.pulse.is_felt()
+        let has_left = self.word(word::LEFT).load(Ordering::Relaxed) != 0;
+        !has_left && !board::has_left() && self.pulse.is_felt()
     }
 
     /// The bytes that the keeper has not taken out, and their offset in the trace.
@@ -280,7 +286,7 @@ impl Ring {
         for place in 0..MAKINGS {
             self.making(place, making::EVENTS).store(0, Ordering::Release);
         }
-        self.word(word::NOTE_AT).store(u64::MAX, Ordering::Release);
+        self.word(word::NOTE_AT).store(ring::NO_TRACE, Ordering::Release);
         self.let_go();
     }
 

@@ -12,6 +12,7 @@ use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::control::{self, Gate};
+use bactrian_agent_os::birthmark;
 use bactrian_agent_os::patch::Patch;
 use bactrian_ocaml::value::{UNIT, integer};
 use bactrian_trace::State;
@@ -69,6 +70,10 @@ pub fn stop_sampling() {
 /// already is the program's.)
 #[cold]
 pub fn recording_is_over() {
+    if birthmark::is_in_copy() {
+        // It goes on in the process that this one is a copy of.
+        return;
+    }
     let here = Here::find().filter(|here| here.agent.came_late && here.is_on());
     // SAFETY: we are in a callback.
     if here.is_some_and(|here| unsafe { samplers::stop(here) } == 0) {

@@ -70,6 +70,9 @@ pub struct Recording {
     /// The note that the file contains.
     noted: Recorder,
     namer: Namer,
+    /// The process was about to become another program or to exit, as far as we know: it may be a child that
+    /// shares our memory.
+    is_leaving: bool,
     /// Nothing has been written yet; no file is created until there is something to write.
     is_lazy: bool,
     /// The stack of the current allocation, if it had to wait.
@@ -165,6 +168,7 @@ impl Recording {
             noted: recorder.clone(),
             recorder,
             namer: Namer::new(agent),
+            is_leaving: false,
             is_lazy: false,
             stack: Vec::new(),
             waiting: WaitingStacks::default(),
@@ -197,6 +201,7 @@ impl Recording {
     /// A sampled allocation.
     #[inline(always)]
     pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
+        self.stay();
         let now = self.now();
         if self.agent.came_late && self.recorder.state != State::Running {
             // The recorder that asked for this recording was killed.
@@ -278,6 +283,7 @@ impl Recording {
 
     /// A tracked block was promoted.
     pub fn promote(&mut self, domain: DomainId, token: Token) {
+        self.stay();
         let Some(id) = self.object(token) else { return };
         if token.0 as u64 >> 1 & EXTERNAL != 0 {
             // The tracked memory is outside the heap and stays where it is.
@@ -293,6 +299,7 @@ impl Recording {
 
     /// A tracked block was freed.
     pub fn collect(&mut self, domain: DomainId, token: Token) {
+        self.stay();
         let Some(id) = self.object(token) else { return };
         let now = self.now();
         if !self.keep_up(now) {
@@ -305,6 +312,9 @@ impl Recording {
     /// The same in short, see [`Writer::collect_briefly`]; returns whether nothing is left to do.
     #[inline]
     pub fn collect_briefly(&mut self, domain: DomainId, token: Token) -> bool {
+        if self.is_leaving {
+            return false;
+        }
         let Some(id) = self.object(token) else { return true };
         let now = self.now();
         !self.is_due(now)
@@ -390,16 +400,27 @@ impl Recording {
         }
     }
 
-    /// The program is about to call exec; returns whether that ends the recording.
-    pub fn before_exec(&mut self) -> bool {
-        let ends = self.recorder.state == State::Running;
+    /// The process is about to become another program, or to exit; returns whether that ends the recording.
+    pub fn before_leaving(&mut self) -> bool {
+        let was_running = self.recorder.state == State::Running;
         self.end(State::Ended);
-        ends
+        self.is_leaving = was_running && self.recorder.state == State::Ended;
+        self.is_leaving
+    }
+
+    /// A callback: the process has not left. A child that shared our memory has, in a program that has confined
+    /// itself, where that cannot be found out before.
+    #[inline]
+    fn stay(&mut self) {
+        if self.is_leaving {
+            self.resume();
+        }
     }
 
     /// Continues after exec has failed.
+    #[cold]
     pub fn resume(&mut self) {
-        if self.recorder.state == State::Ended {
+        if core::mem::replace(&mut self.is_leaving, false) {
             self.recorder.state = State::Running;
             let now = self.now();
             self.flush(now);

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bactrian_agent_os::lock::Lock;
-use bactrian_agent_os::stacks;
+use bactrian_agent_os::{birthmark, stacks};
 
 use super::recording::Recording;
 use crate::runtime::agent::{Agent, prepared};
@@ -17,10 +17,18 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 pub const LOCK: &AtomicU64 = RECORDING.state();
 pub const RUNNING_WORD: &AtomicBool = &RUNNING;
 
+/// Whether callbacks are to be recorded in this process. A child that was made without our handlers (`_Fork`, a
+/// system call of its own) has a copy of the recording, but its ring is its parent's, and a lock that another
+/// thread held is never released there.
+#[inline]
+fn is_on() -> bool {
+    RUNNING.load(Ordering::Relaxed) && !birthmark::is_in_copy()
+}
+
 /// The agent, if callbacks are to be recorded.
 #[inline]
 pub fn running() -> Option<&'static Agent> {
-    if RUNNING.load(Ordering::Relaxed) { prepared() } else { None }
+    if is_on() { prepared() } else { None }
 }
 
 /// Starts a recording; from now on callbacks are recorded.
@@ -60,6 +68,12 @@ pub fn begin_anew(make: impl FnOnce() -> Option<Recording>) {
 /// interrupted us, for example to exit. Nothing is done then: the program's work has precedence over ours.
 #[inline]
 pub fn with_recording<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
+    if is_on() { with_recording_or_copy(f) } else { None }
+}
+
+/// The same, also for a copy of the recording.
+#[inline]
+fn with_recording_or_copy<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
     if !RUNNING.load(Ordering::Relaxed) {
         return None;
     }
@@ -148,7 +162,7 @@ pub fn after_fork_in_child(follows: bool) {
     if follows {
         with_recording(Recording::after_fork);
     } else {
-        with_recording(Recording::abandon);
+        with_recording_or_copy(Recording::abandon);
         turn_off();
     }
 }

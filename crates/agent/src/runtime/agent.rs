@@ -30,6 +30,13 @@ pub struct Agent {
     pub came_late: bool,
 }
 
+impl Agent {
+    /// Whether allocations are to be recorded.
+    pub fn is_recorded(&self) -> bool {
+        self.settings.trace.is_some() && self.program.sampler.is_some()
+    }
+}
+
 static AGENT: AtomicPtr<Agent> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Sets the agent. The previous one stays in memory: other threads may still use it.

@@ -78,8 +78,11 @@ fn enter() {
     if confined::is_confined() {
         return;
     }
-    let gone = |place: &&AtomicU32| !process::thread_lives(ThreadId(place.load(Ordering::Relaxed)));
-    if !ACTIVE.iter().filter(gone).any(|place| takes(place, place.load(Ordering::Relaxed))) {
+    let takes_from_ended = |place: &AtomicU32| {
+        let other = place.load(Ordering::Relaxed);
+        !process::thread_lives(ThreadId(other)) && takes(place, other)
+    };
+    if !ACTIVE.iter().any(takes_from_ended) {
         CROWDED.store(true, Ordering::SeqCst);
     }
 }

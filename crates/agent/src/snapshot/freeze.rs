@@ -11,12 +11,13 @@ use bactrian_agent_abi::{Busy, Limits};
 use bactrian_agent_os::lock::Lock;
 use bactrian_agent_os::stacks::{self, Stack};
 use bactrian_agent_os::sys::{self, Clock, Pid};
-use bactrian_agent_os::{confined, proc, process};
+use bactrian_agent_os::{birthmark, confined, proc, process};
 
 use super::budget::Budget;
 use super::copy::{self, Order};
 use super::{Setup, ledger, notes, setup};
 use crate::keeper::filters::{self, Answer};
+use crate::keeper::ring::Ring;
 
 /// The series of snapshots of this process.
 struct Series {
@@ -298,7 +299,7 @@ pub enum Outcome {
 pub unsafe fn take(wanted: &SnapshotRequest<'_>, since: u64) -> Outcome {
     let mut outcome = Outcome::Off;
     let Some(setup) = setup() else { return outcome };
-    if OFF.load(Ordering::Relaxed) || SERIES.is_mine() {
+    if OFF.load(Ordering::Relaxed) || birthmark::is_in_copy() || SERIES.is_mine() {
         return outcome;
     }
     let patience = match waits(&setup.settings.limits, wanted.reason) {
@@ -369,5 +370,12 @@ fn has_begun_anew(setup: &Setup) -> bool {
     let Some(mut held) = SERIES.take() else { return false };
     let place = held.inside();
     // SAFETY: we hold the lock, which covers both the series and the stack.
-    unsafe { stacks::run_on(Stack::Snapshot, || *place = Series::new(setup, true)) }
+    unsafe {
+        stacks::run_on(Stack::Snapshot, || {
+            *place = Series::new(setup, true);
+            if !setup.agent.is_recorded() {
+                Ring::take_for_questions(setup.agent.settings.keeper.as_deref());
+            }
+        })
+    }
 }

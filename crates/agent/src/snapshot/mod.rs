@@ -49,7 +49,7 @@ use crate::runtime::collector::Collector;
 
 pub use blocked::leave as has_left_ocaml;
 pub use freeze::{after_fork, before_fork, in_parent_after_fork};
-pub use triggers::{at_end, before_waiting};
+pub use triggers::{at_end, before_filter, before_waiting};
 
 /// What snapshots need of the recording, which is in a room that they do not depend on.
 pub struct BesideRecording {

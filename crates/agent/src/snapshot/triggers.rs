@@ -126,6 +126,12 @@ fn stay(setup: &Setup) {
     }
 }
 
+/// The program is about to forbid us system calls, and there will be no snapshots. The patch would stay, and nobody
+/// could call the function behind it.
+pub fn before_filter() {
+    THREAD_INITIALIZE.lift();
+}
+
 /// Interposed before `caml_thread_initialize`, once.
 extern "C" fn when_threads_start(unit: usize) -> usize {
     filters::ask();

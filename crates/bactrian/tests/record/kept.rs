@@ -137,3 +137,27 @@ fn recording_continues_when_a_vfork_child_is_killed_within_exec() {
     is_clean(&info).expect("a clean trace");
     assert_eq!((state(&info), arrays(&trace)), ("ended", 2000.0));
 }
+
+#[test]
+fn children_made_without_handlers_leave_the_recording_as_it_was() {
+    for compiler in BOTH {
+        let executable = program("own_children", compiler, Variant::Plain);
+        for kind in ["copy", "confined", "confines"] {
+            let place = Place::new();
+            let trace = place.trace("trace.ctf");
+            let run = Run::new(&executable, &[kind, "100"]);
+            let plain = place.run(&run);
+            assert_eq!(plain.stdout, b"7, 2100 kept\n", "{compiler:?}, {kind}: {plain:?}");
+            let observed = run.observed(&["--exact", "--snapshots", "exit"], &trace);
+            let observed = place.run(&observed);
+            let what = format!("{compiler:?}, {kind}");
+            assert_eq!(difference(&plain, &observed), "", "{what}");
+            let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            is_clean(&info).unwrap_or_else(|reason| panic!("{what}: {reason}"));
+            assert_eq!((state(&info), arrays(&trace)), ("ended", 2100.0), "{what}: {info:#}");
+            // No snapshots are taken of a program that has confined itself, which none of its children can do.
+            let heap = place.trace("trace.1.heap");
+            assert_eq!(heap.exists(), kind != "confined", "{what}: {observed:?}");
+        }
+    }
+}

@@ -9,14 +9,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bactrian_agent_abi::ring::{
-    MAKINGS, NAME, NAME_ROOM, NAMESPACE_OF_SELF, NOTE, NOTES, PACKET, ROOM, STREAM, making,
-    making_at, names, process_and_namespace, word,
+    BYTES, MAKINGS, NAME, NAME_ROOM, NAMESPACE_OF_SELF, NO_TRACE, NOTE, NOTES, PACKET, ROOM,
+    STREAM, making, making_at, names, process_and_namespace, word,
 };
 use bactrian_trace::{MakingWords, Recorder, State, complete};
+use rustix::fs::{FallocateFlags, fallocate};
 
 use super::folder::{most_bytes, read_word};
-use crate::ledger::state_and_start_in;
+use super::owner::RingOwner;
 use crate::seccomp;
+
+/// The first page of a ring, which has its words.
+const WORDS_PAGE: usize = 4096;
 
 /// How often the filters of owners that do not ask are checked, so that they know of them even if we die.
 const FILTERS_PERIOD: Duration = Duration::from_millis(100);
@@ -33,8 +37,10 @@ pub struct Kept {
     notes: u64,
     /// Set if the trace could not be created, or not all bytes could be written.
     is_behind: bool,
-    /// When its owner was started, in the kernel's unit; another process may get its id later.
-    born: Option<u64>,
+    /// Its owner, once looked for; none if its id is of another namespace.
+    process: Option<RingOwner>,
+    /// Whether its owner has taken another ring, after exec: it records no more into this one.
+    is_replaced: bool,
     /// When its owner's filters were last checked.
     looked: Option<Instant>,
     /// The number of its owner's questions that have been answered.
@@ -51,7 +57,8 @@ impl Kept {
             taken: 0,
             notes: 0,
             is_behind: false,
-            born: None,
+            process: None,
+            is_replaced: false,
             looked: None,
             answered: 0,
         }
@@ -73,26 +80,20 @@ impl Kept {
         (Some(namespace) == our_namespace()).then_some(process)
     }
 
-    /// Whether the process that records into it has ended; None if its id is of another namespace.
+    /// Whether whatever recorded into it has ended; None if the owner's id is of another namespace.
     pub fn has_ended(&mut self) -> Option<bool> {
+        if self.is_replaced {
+            return Some(true);
+        }
         let owner = self.owner_here()?;
-        let stat = fs::read(format!("/proc/{owner}/stat"));
-        Some(self.is_end(&stat.map(|stat| String::from_utf8_lossy(&stat).into_owned())))
+        Some(self.process.get_or_insert_with(|| RingOwner::new(owner)).has_ended())
     }
 
-    /// Whether this is what the kernel says of a process that has ended, or of another with its id.
-    fn is_end(&mut self, stat: &io::Result<String>) -> bool {
-        match stat {
-            Ok(stat) => state_and_start_in(stat).is_some_and(|(state, start)| {
-                let born = *self.born.get_or_insert(start);
-                matches!(state, 'Z' | 'X') || start != born
-            }),
-            // We may lack descriptors or memory to look.
-            Err(error) => {
-                error.kind() == io::ErrorKind::NotFound
-                    || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
-            }
-        }
+    /// The owner of this ring has also taken that one. If it still lives, it has become another program: what it
+    /// recorded before is complete.
+    pub fn is_replaced_by(&mut self, later: &Kept) {
+        let is_same = self.word(word::OWNER) == later.word(word::OWNER);
+        self.is_replaced |= is_same && self.owner_here().is_some();
     }
 
     /// Handles the ring once: writes what has arrived, reports filters to the owner, and answers its
@@ -138,6 +139,9 @@ impl Kept {
     fn keep(&mut self, wanted: &Path) -> bool {
         let Some(owner) = self.owner() else { return false };
         if self.trace.is_none() {
+            if matches!(self.word(word::NOTE_AT), None | Some(0 | NO_TRACE)) {
+                return false;
+            }
             let created = self.create(wanted, owner);
             self.is_behind = created.is_err();
         }
@@ -170,8 +174,14 @@ impl Kept {
         let Some(trace) = &self.trace else { return true };
         for place in 0..MAKINGS {
             let packets = self.unfinished(place).unwrap_or_default();
-            let written = write_as_far_as_possible(trace, &packets, self.taken);
-            self.taken += written.unwrap_or(0) as u64;
+            if !packets.is_empty() {
+                // Written once more if there is no room now.
+                if trace.write_all_at(&packets, self.taken).is_err() {
+                    return false;
+                }
+                self.taken += packets.len() as u64;
+                let _ = self.set(making_at(place) / 8 + making::EVENTS, 0);
+            }
         }
         true
     }
@@ -181,6 +191,10 @@ impl Kept {
     pub fn leave(&self) {
         // If this fails, they wait a little longer.
         let _ = self.set(word::LEFT, 1);
+        // A child may keep its words mapped for as long as it lives. If this fails, all of it stays until then.
+        let rest = (BYTES - WORDS_PAGE) as u64;
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = fallocate(&self.memory, punch, WORDS_PAGE as u64, rest);
         // If this fails, it stays until we end.
         let _ = fs::remove_file(&self.path);
     }
@@ -320,7 +334,7 @@ mod tests {
         let mut memory = File::options();
         let memory = memory.read(true).write(true).create(true).truncate(true).open(&path);
         let memory = memory.expect("room");
-        memory.set_len(ring::BYTES as u64).expect("room");
+        memory.set_len(BYTES as u64).expect("room");
         let kept = Kept::new(memory, path);
         assert!(!kept.is_taken());
         let process = Command::new("sleep").arg("600").spawn().expect("a process");
@@ -337,27 +351,48 @@ mod tests {
         process.kill().expect("it sleeps");
         process.wait().expect("its end");
         assert_eq!(kept.has_ended(), Some(true));
-        kept.leave();
-        assert!(!kept.path.exists());
     }
 
     #[test]
-    fn a_process_that_has_got_the_id_of_an_owner_is_not_the_owner() {
-        let (_place, mut kept, mut process) = taken();
-        assert_eq!(kept.has_ended(), Some(false));
-        kept.born = kept.born.map(|born| born - 1);
-        assert_eq!(kept.has_ended(), Some(true));
+    fn a_ring_that_is_left_has_no_name_and_no_memory_but_its_words() {
+        let (_place, kept, mut process) = taken();
+        kept.memory.write_all_at(&vec![1; BYTES], 0).expect("room");
+        kept.leave();
+        assert!(!kept.path.exists());
+        assert_eq!(kept.word(word::LEFT), Some(1));
+        let blocks = kept.memory.metadata().expect("open").blocks();
+        assert!(blocks * 512 <= 8192, "{blocks} blocks");
         process.kill().expect("it sleeps");
         process.wait().expect("its end");
     }
 
     #[test]
-    fn a_process_that_cannot_be_looked_at_has_not_ended() {
-        let (_place, mut kept, mut process) = taken();
-        for (error, is_end) in [(libc::EMFILE, false), (libc::ENOMEM, false), (libc::ESRCH, true)] {
-            let stat = Err(io::Error::from_raw_os_error(error));
-            assert_eq!(kept.is_end(&stat), is_end, "{stat:?}");
+    fn a_process_that_takes_another_ring_has_become_another_program() {
+        let (_place, mut first, mut process) = taken();
+        let (_other_place, second, mut other) = taken();
+        first.is_replaced_by(&second);
+        assert_eq!(first.has_ended(), Some(false));
+        second.set(word::OWNER, first.word(word::OWNER).expect("mapped")).expect("room");
+        first.is_replaced_by(&second);
+        assert_eq!(first.has_ended(), Some(true));
+        for process in [&mut process, &mut other] {
+            process.kill().expect("it sleeps");
+            process.wait().expect("its end");
         }
+    }
+
+    #[test]
+    fn a_process_that_records_nothing_has_no_trace() {
+        let (place, mut kept, mut process) = taken();
+        let wanted = place.path().join("x.ctf");
+        for note_at in [0, NO_TRACE] {
+            kept.set(word::NOTE_AT, note_at).expect("room");
+            assert!(!kept.look(Some(&wanted)) && kept.complete(&wanted));
+            assert!(!wanted.exists());
+        }
+        kept.set(word::NOTE_AT, 100).expect("room");
+        kept.look(Some(&wanted));
+        assert!(wanted.exists());
         process.kill().expect("it sleeps");
         process.wait().expect("its end");
     }

@@ -10,6 +10,7 @@
 
 mod folder;
 mod kept;
+mod owner;
 
 use std::io;
 use std::path::PathBuf;
@@ -131,7 +132,12 @@ impl Keeping {
         let is_missing =
             self.free.is_none() && self.refused.is_none_or(|at| at.elapsed() > SILENCE);
         if is_taken || is_missing {
-            self.kept.extend(self.free.take());
+            if let Some(taken) = self.free.take() {
+                for kept in &mut self.kept {
+                    kept.is_replaced_by(&taken);
+                }
+                self.kept.push(taken);
+            }
             // If there is no memory for another ring, children write their traces themselves.
             self.refused = self.offer().err().map(|_| Instant::now());
         }

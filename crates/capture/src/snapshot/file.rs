@@ -1,9 +1,12 @@
 //! The file of a snapshot: it appears whole or not at all, and only its owner can read it.
 
-use std::io::{BufWriter, Write};
+use std::ffi::OsStr;
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use bactrian_agent_abi::frozen::unfinished;
 use bactrian_snapshot::SnapshotError;
 use tempfile::NamedTempFile;
 
@@ -43,13 +46,12 @@ pub fn write(
         Failure::io(format_args!("cannot write {}", path.display()), why)
     };
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    // The name says what it is, in case we are killed and it stays.
-    let mut file = tempfile::Builder::new();
-    let file = file.prefix(".bactrian-").suffix(".unfinished").tempfile_in(folder);
-    let file = file.map_err(|why| match why.get_ref().and_then(std::error::Error::source) {
-        // The cause, without the name of the temporary file.
-        Some(cause) => cannot(&cause),
-        None => cannot(&why),
+    let file = create_unfinished(path, folder).map_err(|why| {
+        match why.get_ref().and_then(std::error::Error::source) {
+            // The cause, without the name of the temporary file.
+            Some(cause) => cannot(&cause),
+            None => cannot(&why),
+        }
     })?;
     let out = Limited { out: BufWriter::with_capacity(1 << 20, file), left: most_bytes };
     let (Limited { out, .. }, summary) =
@@ -66,6 +68,19 @@ pub fn write(
     Ok(Written { path: path.to_owned(), summary })
 }
 
+/// Creates the file that a snapshot is written to. Its name says what it is, and what it belongs to: if we are killed,
+/// the program that we read removes it. What somebody else has left or is writing there stays.
+fn create_unfinished(path: &Path, folder: &Path) -> io::Result<NamedTempFile> {
+    let name = unfinished(path.file_name().unwrap_or_default().as_bytes());
+    let mut file = tempfile::Builder::new();
+    match file.rand_bytes(0).prefix(OsStr::from_bytes(&name)).tempfile_in(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            tempfile::Builder::new().prefix(".bactrian-").suffix(".unfinished").tempfile_in(folder)
+        }
+        created => created,
+    }
+}
+
 /// A writer with a maximal number of bytes.
 struct Limited {
     out: BufWriter<NamedTempFile>,
@@ -73,17 +88,17 @@ struct Limited {
 }
 
 impl Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(left) = &mut self.left {
             *left = left
                 .checked_sub(bytes.len() as u64)
-                .ok_or_else(|| std::io::Error::other("snapshots would exceed their disk limit"))?;
+                .ok_or_else(|| io::Error::other("snapshots would exceed their disk limit"))?;
         }
         self.out.write_all(bytes)?;
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }

@@ -331,7 +331,7 @@ impl<S: Sink> Writer<S> {
         let Some(domain) = domains.get_mut(*last_used).filter(|known| known.id == domain) else {
             return false;
         };
-        if domain.packet.is_empty() || domain.is_at_end(time) {
+        if domain.packet.is_empty() || domain.is_full(time) {
             return false;
         }
         let start = domain.packet.len();
