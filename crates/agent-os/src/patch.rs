@@ -79,9 +79,9 @@ impl Patch {
     }
 
     /// Restores the function's own bytes; returns false if code cannot be changed now. Then the patch stays,
-    /// and calls keep coming to us.
+    /// and calls keep coming to us. One thread at a time.
     pub fn lift(&self) -> bool {
-        let word = self.function.swap(0, Ordering::AcqRel);
+        let word = self.function.load(Ordering::Acquire);
         let function = word & !HELD;
         if function == 0 {
             return true;
@@ -96,8 +96,9 @@ impl Patch {
                 change_beside_others(function, saved)
             }
         };
-        if !is_lifted {
-            self.function.store(word, Ordering::Release);
+        if is_lifted {
+            // Only now: whoever finds no patch calls the function, which must not lead to the patch.
+            self.function.store(0, Ordering::Release);
         }
         is_lifted
     }
