@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::choice::{Choice, Goal, cells, choose, pareto};
 use crate::file::{GcResult, Run, Subject};
+use crate::map::GcMap;
 use crate::measurement::{Measurement, Pauses, TimeBy};
-use crate::model::{Cell, Model};
+use crate::model::{Cell, Interval, Model, factor};
 use crate::plan::Why;
 use crate::setting::{Setting, WORD};
 
@@ -37,14 +38,20 @@ pub struct Answer {
     pub model: Model,
     /// The program's present setting.
     pub present: Cell,
+    /// The recommendation in a sentence.
+    pub sentence: String,
+    /// What is wanted, in words.
+    pub wanted: String,
     /// The recommendation; if there is none, [`Answer::notes`] says why.
     pub recommended: Option<Recommendation>,
     /// The runs, in order.
-    pub runs: Vec<RunRow>,
+    pub runs: Vec<GcRunRow>,
     /// The settings that no other beats in both time and memory, by memory.
     pub front: Vec<Cell>,
     /// All settings with known or predicted values.
     pub grid: Vec<Cell>,
+    /// The same as a map of `s` and `o`.
+    pub map: GcMap,
     /// What the rules found in the counters of the first run.
     pub findings: Vec<GcFinding>,
     /// What no setting can change, as far as the numbers show.
@@ -55,17 +62,21 @@ pub struct Answer {
 
 /// A run, with its prediction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct RunRow {
+pub struct GcRunRow {
     /// Its purpose.
     pub why: Why,
     /// Its setting.
     pub setting: Setting,
     /// Time in seconds, as [`Answer::time_by`] says.
     pub time: f64,
+    /// The interval of the time: how much equal runs differ.
+    pub time_interval: Interval,
     /// Elapsed seconds.
     pub wall: f64,
     /// The peak of resident memory, in bytes.
     pub rss: u64,
+    /// The interval of the memory.
+    pub rss_interval: Interval,
     /// Promoted words, if known.
     pub promoted_words: Option<u64>,
     /// Minor collections.
@@ -90,6 +101,8 @@ pub struct RunRow {
 pub struct Recommendation {
     /// The setting, with its measured time and memory.
     pub choice: Choice,
+    /// The run that verified it, an index of [`Answer::runs`]: the last one with this setting, if the model predicted it.
+    pub verified_by: Option<usize>,
     /// Its time divided by the present time.
     pub time_factor: f64,
     /// Its memory divided by the present memory.
@@ -143,6 +156,7 @@ impl Answer {
                 dune: setting.dune(present_params),
                 gc_set: setting.gc_set(),
                 reservation: setting.reservation(version, present_params),
+                verified_by: verification(&subject.runs, setting),
                 choice,
             }
         });
@@ -151,15 +165,19 @@ impl Answer {
                 "no setting that was run attains the goal: this one comes nearest".to_owned(),
             );
         }
+        let recommended_setting = recommended.as_ref().map(|it| it.choice.cell.setting);
         Some(Answer {
             command: subject.command.clone(),
             ocaml: subject.ocaml.clone(),
             goal: result.goal,
             time_by: model.time_by,
             present,
+            sentence: sentence(recommended.as_ref()),
+            wanted: result.goal.in_words(),
             recommended,
-            runs: subject.runs.iter().map(|run| row(run, model.time_by)).collect(),
+            runs: subject.runs.iter().map(|run| row(run, &model)).collect(),
             front: pareto(&grid),
+            map: GcMap::of(&model, &grid, &present, recommended_setting),
             findings: gc_rules::find(&first.facts()),
             limits: limits(first, &model, version),
             notes,
@@ -169,20 +187,50 @@ impl Answer {
     }
 }
 
-fn factor(now: f64, before: f64) -> f64 {
-    if before > 0.0 { now / before } else { 1.0 }
+/// The last run with this setting, if its time and memory were predicted.
+fn verification(runs: &[Run], setting: Setting) -> Option<usize> {
+    let at = runs.iter().rposition(|run| run.measured.setting == setting)?;
+    runs.get(at)?.predicted.is_some().then_some(at)
 }
 
-fn row(run: &Run, time_by: TimeBy) -> RunRow {
+/// The recommendation in a sentence.
+fn sentence(recommended: Option<&Recommendation>) -> String {
+    let Some(Recommendation { choice, time_factor, rss_factor, .. }) = recommended else {
+        return "Nothing is recommended.".to_owned();
+    };
+    let setting = choice.cell.setting;
+    if choice.keeps_present {
+        return format!(
+            "Keep {setting}: no setting that was run is better by more than the noise."
+        );
+    }
+    format!(
+        "With {setting}, the program takes {} and {} than now.",
+        change(*time_factor, "time"),
+        change(*rss_factor, "memory")
+    )
+}
+
+/// A factor in words, before `than now`.
+fn change(factor: f64, of: &str) -> String {
+    let change = factor - 1.0;
+    let more = if change < 0.0 { "less" } else { "more" };
+    format!("{} {more} {of}", show_share(change.abs()))
+}
+
+fn row(run: &Run, model: &Model) -> GcRunRow {
     let Run { why, predicted, measured } = run;
-    let time = measured.time(time_by);
+    let time = measured.time(model.time_by);
+    let [time_interval, rss_interval] = model.intervals_of_run(time, measured.rss as f64);
     let counted = |of: fn(&crate::measurement::Counts) -> u64| measured.counts.as_ref().map(of);
-    RunRow {
+    GcRunRow {
         why: *why,
         setting: measured.setting,
         time,
+        time_interval,
         wall: measured.wall,
         rss: measured.rss,
+        rss_interval,
         promoted_words: counted(|counts| counts.promoted_words),
         minor_collections: counted(|counts| counts.minor_collections),
         major_collections: counted(|counts| counts.major_collections),

@@ -1,5 +1,6 @@
 //! Chooses the setting that serves a goal best, among the settings that were run and those that the model predicts.
 
+use bactrian_analysis::units::{show_bytes, show_share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,27 @@ pub enum Goal {
     Slower(f64),
     /// The least product of time and memory.
     Balance,
+}
+
+impl Goal {
+    /// What is wanted, in words.
+    pub fn in_words(self) -> String {
+        match self {
+            Goal::Memory(bytes) => format!("the least time in {}", show_bytes(bytes as f64)),
+            Goal::Slower(part) => format!("the least memory, at most {} slower", show_share(part)),
+            Goal::Balance => "the least time × memory".to_owned(),
+        }
+    }
+}
+
+/// Reads a percentage, such as `5%`, as a fraction.
+///
+/// # Errors
+/// How to write one.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
+    let number = number.filter(|number| (0.0..=10_000.0).contains(number));
+    number.map(|number| number / 100.0).ok_or_else(|| "write a percentage, such as 5%".to_owned())
 }
 
 /// The chosen setting.

@@ -7,8 +7,30 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::Answer;
+use crate::file::GcResult;
 use crate::model::{Cell, Interval};
 use crate::setting::Setting;
+
+/// All answers that a result gives: what `bactrian gc --json` prints, and what the page shows.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct GcAnswers {
+    /// For each program.
+    pub answers: Vec<Answer>,
+    /// If there are two programs.
+    pub comparison: Option<Comparison>,
+}
+
+impl GcAnswers {
+    /// The answers of a result.
+    pub fn of(result: &GcResult) -> GcAnswers {
+        let answers = Answer::of(result);
+        let comparison = match &answers[..] {
+            [first, second] => Some(compare(first, second)),
+            _ => None,
+        };
+        GcAnswers { answers, comparison }
+    }
+}
 
 /// A comparison of two programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

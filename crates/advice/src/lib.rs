@@ -6,8 +6,8 @@
 //! allocated, so the work of all cycles is proportional to (100+o)/o, and the heap to 1+o/100. So `o` is modelled from two
 //! measured values ([`model`]), and a recommendation ([`choice`]) is verified by a run before it is made ([`plan`]).
 //!
-//! [`setting`], [`measurement`], [`model`], [`choice`], [`plan`], [`answer`] and [`comparison`] do no I/O; [`runner`] runs the
-//! program, and [`file`] reads and writes results.
+//! [`setting`], [`measurement`], [`model`], [`choice`], [`plan`], [`map`], [`answer`] and [`comparison`] do no I/O; [`runner`] runs
+//! the program, and [`file`] reads and writes results.
 //!
 //! Promises: every predicted number has an interval, a measured number is never replaced by a predicted one, and a result file is
 //! validated when it is read, so that nothing in it can make the other modules panic.
@@ -16,6 +16,7 @@ pub mod answer;
 pub mod choice;
 pub mod comparison;
 pub mod file;
+pub mod map;
 pub mod measurement;
 pub mod model;
 pub mod plan;

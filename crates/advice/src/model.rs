@@ -125,6 +125,11 @@ pub fn work_factor(o: u64) -> f64 {
     (100.0 + o) / o
 }
 
+/// A number divided by an earlier one; 1 if that was nothing.
+pub(crate) fn factor(now: f64, before: f64) -> f64 {
+    if before > 0.0 { now / before } else { 1.0 }
+}
+
 impl Point {
     fn work(&self, o: u64) -> f64 {
         self.allocated * work_factor(o)
@@ -161,6 +166,24 @@ impl Model {
     /// Time and memory at a setting; none if its `s` was not run, or if the law is needed and unknown.
     pub fn predict(&self, setting: Setting) -> Option<Cell> {
         self.predict_from(setting, &self.points, self.widened)
+    }
+
+    /// The intervals of the time and memory of one run: how much equal runs differ.
+    pub fn intervals_of_run(&self, time: f64, rss: f64) -> [Interval; 2] {
+        let of = |value: f64, noise: f64| Interval::of(value, value * noise);
+        [of(time, self.time_noise), of(rss, self.memory_noise)]
+    }
+
+    /// The lowest and the highest `o` that the law was fitted to; none if it is unknown.
+    pub fn fitted(&self) -> Option<[u64; 2]> {
+        let has_pair = |point: &&Point| {
+            let is_other = |other: &Point| {
+                other.setting.s == point.setting.s && other.setting.o != point.setting.o
+            };
+            self.points.iter().any(is_other)
+        };
+        let run = || self.points.iter().filter(has_pair).map(|point| point.setting.o);
+        Some([run().min()?, run().max()?])
     }
 
     /// All values of `s` that were run, in order.

@@ -105,9 +105,8 @@ pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
             let setting = Setting { o: other_overhead(first, goal), ..present };
             return Some(Next { setting: Some(setting), why: Why::Law, predicted: None });
         }
-        let steps = (1..=STEPS).map(|step| present.s.saturating_mul(STEP.pow(step as u32)));
         let mut before = first;
-        for s in steps.filter(|s| MINOR_HEAP.contains(s) && fits(first, *s, goal)) {
+        for s in larger_minor_heaps(present.s).filter(|s| fits(first, *s, goal)) {
             let setting = Setting { s, ..present };
             let Some(run) = runs.iter().find(|run| run.setting == setting) else {
                 return Some(Next { setting: Some(setting), why: Why::MinorHeap, predicted: None });
@@ -127,6 +126,12 @@ pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
         why: Why::Verification,
         predicted: Some(choice.cell),
     })
+}
+
+/// The larger minor heaps that may be worth a run, smallest first.
+pub fn larger_minor_heaps(present: u64) -> impl Iterator<Item = u64> {
+    let steps = (1..=STEPS).map(move |step| present.saturating_mul(STEP.pow(step as u32)));
+    steps.filter(|s| MINOR_HEAP.contains(s))
 }
 
 /// A second `o`, far enough from the present one to show a difference, in the direction of the goal.

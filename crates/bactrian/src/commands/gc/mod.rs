@@ -5,13 +5,13 @@ mod running;
 mod text;
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use bactrian_advice::answer::Answer;
-use bactrian_advice::choice::Goal;
-use bactrian_advice::comparison::{Comparison, compare};
+use bactrian_advice::choice::{Goal, percent};
+use bactrian_advice::comparison::GcAnswers;
 use bactrian_advice::file::{FORMAT, FORMAT_VERSION, GcResult, GcResultError, Run, Subject};
 use bactrian_advice::measurement::Measurement;
 use bactrian_advice::plan::{self, Budget, Next, Why};
@@ -19,7 +19,6 @@ use bactrian_advice::runner::{self, Ran, present_parameters};
 use bactrian_analysis::units::{Bytes, Time, show_bytes};
 use bactrian_capture::launch::interrupts;
 use bactrian_capture::{doctor, find_program};
-use serde::Serialize;
 
 use super::record::refused;
 use crate::failure::{Failure, Status};
@@ -38,6 +37,7 @@ use crate::output::{Console, print_envelope, write_file};
   bactrian gc --slower 5% -- ./prover problem.ae     the least memory, at most 5 % slower
   bactrian gc -o prover.gc -- ./prover problem.ae    keep the result
   bactrian gc prover.gc --memory 300MB               another goal for a kept result, without running anything
+  bactrian view prover.gc                            a kept result in a browser
   bactrian gc --against ./new -- ./old problem.ae    two builds at equal memory
   bactrian gc 1234                                   what a running program's counters show
   bactrian gc run.live                               the same for a recording (bactrian live --record)")]
@@ -69,13 +69,6 @@ pub struct Args {
     /// The program to run, and its arguments
     #[arg(value_name = "PROGRAM", last = true)]
     command: Vec<OsString>,
-}
-
-/// The answers that `--json` prints.
-#[derive(Serialize)]
-struct Answers {
-    answers: Vec<Answer>,
-    comparison: Option<Comparison>,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
@@ -234,16 +227,24 @@ fn of_target(target: &str, args: &Args, console: &mut Console) -> Result<Status,
         return running::of_process(pid, args.json, console);
     }
     let path = Path::new(target);
-    let mut begin = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(64).read_to_end(&mut begin))
-        .with_context(|| path.display().to_string())?;
-    if !GcResult::is_one(&begin) {
+    if !is_result(path).with_context(|| path.display().to_string())? {
         return running::of_recording(path, args.json, console);
     }
-    let mut result = GcResult::read(path).map_err(|error| no_result(path, error))?;
+    let mut result = read_result(path)?;
     result.goal = goal(args).unwrap_or(result.goal);
     show(&result, args, console)
+}
+
+/// Whether a file is a kept result.
+pub fn is_result(path: &Path) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    File::open(path)?.take(64).read_to_end(&mut begin)?;
+    Ok(GcResult::is_one(&begin))
+}
+
+/// Reads a kept result.
+pub fn read_result(path: &Path) -> Result<GcResult, Failure> {
+    GcResult::read(path).map_err(|error| no_result(path, error))
 }
 
 fn no_result(path: &Path, error: GcResultError) -> Failure {
@@ -251,29 +252,19 @@ fn no_result(path: &Path, error: GcResultError) -> Failure {
 }
 
 fn show(result: &GcResult, args: &Args, console: &mut Console) -> Result<Status, Failure> {
-    let answers = Answer::of(result);
-    let comparison = match &answers[..] {
-        [first, second] => Some(compare(first, second)),
-        _ => None,
-    };
+    let all = GcAnswers::of(result);
     if args.json {
-        print_envelope(console, "gc", [], &Answers { answers, comparison })?;
+        print_envelope(console, "gc", [], &all)?;
     } else {
-        for answer in &answers {
+        for answer in &all.answers {
             text::print(answer, console)?;
         }
-        if let Some(comparison) = &comparison {
-            text::print_comparison(comparison, &answers, console)?;
+        if let Some(comparison) = &all.comparison {
+            text::print_comparison(comparison, &all.answers, console)?;
         }
     }
     console.flush()?;
     Ok(Status::Done)
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
-    let number = number.filter(|number| (0.0..=10_000.0).contains(number));
-    number.map(|number| number / 100.0).ok_or_else(|| "write a percentage, such as 5%".to_owned())
 }
 
 /// `6`, `10min`, or `6,10min`.

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use bactrian_advice::answer::{Answer, Recommendation, RunRow};
-use bactrian_advice::choice::Goal;
+use bactrian_advice::answer::{Answer, GcRunRow, Recommendation};
 use bactrian_advice::comparison::{AtSame, Comparison};
 use bactrian_advice::model::{Cell, Interval};
 use bactrian_analysis::gc_rules::GcFinding;
@@ -48,7 +47,7 @@ pub fn print(answer: &Answer, console: &mut Console) -> io::Result<()> {
     print_list("reasons to doubt this", &answer.notes, console)
 }
 
-fn print_runs(runs: &[RunRow], console: &mut Console) -> io::Result<()> {
+fn print_runs(runs: &[GcRunRow], console: &mut Console) -> io::Result<()> {
     let mut table = Table::new(&[
         ("setting", Align::Left),
         ("time", Align::Right),
@@ -105,11 +104,7 @@ fn change(factor: f64) -> String {
 }
 
 fn print_recommendation(answer: &Answer, console: &mut Console) -> io::Result<()> {
-    let wanted = match answer.goal {
-        Goal::Memory(bytes) => format!("the least time in {}", show_bytes(bytes as f64)),
-        Goal::Slower(part) => format!("the least memory, at most {} slower", show_share(part)),
-        Goal::Balance => "the least time × memory".to_owned(),
-    };
+    let wanted = answer.goal.in_words();
     let Some(recommended) = &answer.recommended else {
         return writeln!(console.out(), "\n{WARNING}nothing is recommended{WARNING:#} ({wanted})");
     };
@@ -129,8 +124,8 @@ fn print_recommendation(answer: &Answer, console: &mut Console) -> io::Result<()
         change(*time_factor),
         change(*rss_factor),
     )?;
-    let verification = answer.runs.iter().rev().find(|run| run.setting == setting);
-    if let Some(RunRow { predicted: Some(cell), time, rss, as_predicted, .. }) = verification {
+    let verification = recommended.verified_by.and_then(|at| answer.runs.get(at));
+    if let Some(GcRunRow { predicted: Some(cell), time, rss, as_predicted, .. }) = verification {
         let verdict = match as_predicted {
             Some(true) => "as predicted",
             _ => "not as predicted: the model was fitted again with this run",
