@@ -1,7 +1,7 @@
 //! The answer: what is recommended, what was measured and predicted, and what no setting can change.
 
 use bactrian_analysis::gc_rules::{self, GcFinding};
-use bactrian_analysis::units::{show_bytes, show_share};
+use bactrian_analysis::units::{show_bytes, show_number, show_share};
 use bactrian_ocaml::Version;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -333,8 +333,8 @@ fn limits(first: &Measurement, model: &Model, version: Option<Version>) -> Vec<S
         }
         if counts.forced_major_collections > 0 {
             limits.push(format!(
-                "the program itself requests {} major collections",
-                counts.forced_major_collections
+                "the program itself requests {}",
+                show_number(counts.forced_major_collections, "major collection")
             ));
         }
     }

@@ -1,7 +1,5 @@
 //! Settings as a map of `s` and `o`, for pictures: what was run, what the model predicts, and what it does not know.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -75,10 +73,8 @@ impl GcMap {
         let overheads =
             few(overheads.collect(), wanted.iter().map(|it| it.o).collect(), MOST_OVERHEADS);
         let fitted = model.fitted();
-        let cells: BTreeMap<Setting, &Cell> =
-            known.iter().map(|cell| (cell.setting, cell)).collect();
         let cell = |setting: Setting| {
-            let cell = cells.get(&setting).copied();
+            let cell = model.predict(setting);
             MapCell {
                 setting,
                 source: source(cell, fitted),
@@ -90,13 +86,14 @@ impl GcMap {
         };
         let row = |&o: &u64| sizes.iter().map(|&s| cell(Setting { s, o })).collect();
         let rows: Vec<Vec<MapCell>> = overheads.iter().map(row).collect();
-        let shown = rows.iter().flatten().filter(|cell| cell.time.is_some()).count();
-        let left_out = cells.len().saturating_sub(shown) as u64;
+        let is_out =
+            |cell: &&Cell| !sizes.contains(&cell.setting.s) || !overheads.contains(&cell.setting.o);
+        let left_out = known.iter().filter(is_out).count() as u64;
         GcMap { sizes, overheads, fitted, rows, left_out }
     }
 }
 
-fn source(cell: Option<&Cell>, fitted: Option<[u64; 2]>) -> Source {
+fn source(cell: Option<Cell>, fitted: Option<[u64; 2]>) -> Source {
     match (cell, fitted) {
         (Some(cell), _) if cell.is_measured => Source::Run,
         (Some(cell), Some([low, high])) if (low..=high).contains(&cell.setting.o) => Source::Model,
@@ -140,8 +137,15 @@ mod tests {
     #[test]
     fn every_cell_says_what_it_comes_from() {
         let program = Lawful::USUAL;
-        let map =
-            map(&[program.run(K256, 120), program.run(K256, 40), program.run(K256 * 4, 120)], None);
+        let map = map(
+            &[
+                program.run(K256, 120),
+                program.run(K256, 40),
+                program.run(K256, 44),
+                program.run(K256 * 4, 120),
+            ],
+            None,
+        );
         assert_eq!(map.sizes, [K256, K256 * 4, K256 * 16]);
         assert_eq!(map.fitted, Some([40, 120]));
         let at = |s: u64, o: u64| {
@@ -152,6 +156,8 @@ mod tests {
         assert_eq!(at(K256, 40).source, Source::Run);
         assert_eq!(at(K256, 80).source, Source::Model);
         assert_eq!(at(K256 * 4, 80).source, Source::Model);
+        // Only another s was run with this o.
+        assert_eq!(at(K256 * 4, 44).source, Source::Model);
         assert_eq!(at(K256, 400).source, Source::Extrapolated);
         assert_eq!(at(K256 * 16, 80).source, Source::Unknown);
         assert_eq!(at(K256 * 16, 80).time, None);

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bactrian_advice::file::GcResult;
 use bactrian_analysis::TraceFile;
 use bactrian_analysis::question::EvidenceLosses;
 use bactrian_live::recording;
@@ -96,6 +97,9 @@ fn trace(path: &Path, input: Input) -> Result<TraceFile, Failure> {
         }
         Some(bytes) if bytes.starts_with(recording::MAGIC) => {
             ". It is a recording: use `bactrian live`"
+        }
+        Some(bytes) if GcResult::is_one(bytes.get(..64).unwrap_or(bytes)) => {
+            ". It is a result of `bactrian gc`: use that, or `bactrian view`"
         }
         _ => {
             ". Traces are written by `bactrian record`, and by programs linked with memtrace to \

@@ -15,7 +15,7 @@ use bactrian_capture::DEFAULT_RATE;
 use bactrian_live::{Limits, recording};
 use bactrian_web::{Evidence, File, HeapOpener, NewSnapshot};
 
-use crate::commands::fleet;
+use crate::commands::{fleet, gc};
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
 use crate::live::Session;
@@ -110,6 +110,10 @@ impl ShownArgs {
         for path in &self.files {
             if fleet::is_store(path) {
                 files.push(store(path, running)?);
+                continue;
+            }
+            if path.is_file() && gc::is_result(path).unwrap_or_default() {
+                files.push(File::gc(path, gc::read_result(path)?));
                 continue;
             }
             files.push(match self.running(path, running)? {

@@ -76,6 +76,12 @@ fn the_recommended_setting_was_run_and_measured_exactly() {
         }
         let line = answer["recommended"]["ocamlrunparam"].as_str().expect("a line");
         assert!(line.starts_with("v=0x000,s="), "{line}");
+        let cells = answer["map"]["rows"].as_array().expect("rows").iter().flat_map(|row| {
+            row.as_array().expect("cells").iter().filter(|cell| !cell["time"].is_null())
+        });
+        let on_map: Vec<&Value> = cells.map(|cell| &cell["setting"]).collect();
+        let grid = answer["grid"].as_array().expect("cells");
+        assert!(grid.iter().all(|cell| on_map.contains(&&cell["setting"])), "{answer:#}");
         let reserves = &answer["recommended"]["reservation"];
         assert_eq!(reserves.is_number(), compiler == Compiler::OCaml5, "{reserves}");
     }
@@ -110,6 +116,10 @@ fn a_kept_result_answers_other_goals_without_running_anything() {
     fs::write(&file, "{\"format\":\"bactrian gc\",\"version\":1}").expect("room");
     let damaged = run(&["gc", path(&file)]);
     assert_eq!(damaged.status.code(), Some(3), "{}", text(&damaged.stderr));
+    let page = folder.path().join("page.html");
+    let refused = run(&["report", path(&file), "-o", path(&page)]);
+    assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
+    assert_eq!(text(&refused.stderr), text(&damaged.stderr));
 }
 
 #[test]

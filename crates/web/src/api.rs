@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::answer::Answer;
 use crate::evidence::{Evidence, File, Progress};
 use crate::fleet;
+use crate::gc;
 use crate::growing::Taking;
 use crate::query::Query;
 
@@ -22,14 +23,23 @@ pub fn answer(evidence: &Evidence, name: &str, query: &Query) -> Result<Answer, 
     match name {
         FILES => files(evidence, None, false),
         fleet::FLEET => {
-            let number = query.pairs().iter().find(|(name, _)| name == "file");
-            let number = number.and_then(|(_, number)| number.parse().ok());
-            let missing = || QuestionError::Wrong("file: the number of a file".to_owned());
-            let file = evidence.file(FileNumber(number.ok_or_else(missing)?))?;
+            let file = file_of(evidence, query)?;
             fleet::answer(file, file.as_fleet()?, query)
+        }
+        gc::GC => {
+            let file = file_of(evidence, query)?;
+            gc::answer(file, file.as_gc()?, query)
         }
         name => Ok(find(name)?.ask(evidence, RawParameters::Pairs(query.pairs()))?.into()),
     }
+}
+
+/// The file that a question of the page is about.
+fn file_of<'e>(evidence: &'e Evidence, query: &Query) -> Result<&'e File, QuestionError> {
+    let number = query.pairs().iter().find(|(name, _)| name == "file");
+    let number = number.and_then(|(_, number)| number.parse().ok());
+    let missing = || QuestionError::Wrong("file: the number of a file".to_owned());
+    evidence.file(FileNumber(number.ok_or_else(missing)?))
 }
 
 /// The shown files with the progress of opening them, the snapshot that is being taken or was taken last, and whether there is an

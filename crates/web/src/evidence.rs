@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bactrian_advice::file::GcResult;
 use bactrian_analysis::heap::{Heap, HeapSums, Info, sort_by_time};
 use bactrian_analysis::live::source::LiveSource;
 use bactrian_analysis::question::{self, FileInfo, FileNumber, QuestionError};
@@ -40,6 +41,8 @@ pub enum Contents {
     Live(Box<dyn LiveSource>),
     /// A store of profiles of many machines.
     Fleet(Box<Fleet>),
+    /// A result of `bactrian gc`.
+    Gc(Box<GcResult>),
 }
 
 impl File {
@@ -65,6 +68,11 @@ impl File {
         File::new(store, Contents::Fleet(Box::new(Fleet::new(engine))))
     }
 
+    /// A result of `bactrian gc`.
+    pub fn gc(path: &Path, result: GcResult) -> File {
+        File::new(path, Contents::Gc(Box::new(result)))
+    }
+
     fn new(path: &Path, contents: Contents) -> File {
         File { path: path.to_owned(), contents, options: Vec::new(), taker: None }
     }
@@ -88,6 +96,7 @@ impl File {
             Contents::Snapshot(..) => "snapshot",
             Contents::Live(_) => "live",
             Contents::Fleet(_) => "fleet",
+            Contents::Gc(_) => "gc",
         }
     }
 
@@ -102,11 +111,22 @@ impl File {
         }
     }
 
+    /// The result of `bactrian gc`.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn as_gc(&self) -> Result<&GcResult, QuestionError> {
+        match &self.contents {
+            Contents::Gc(result) => Ok(result),
+            _ => Err(self.is_no("result of bactrian gc")),
+        }
+    }
+
     /// The progress of opening it.
     pub fn progress(&self) -> Progress {
         match &self.contents {
             Contents::Snapshot(_, file) => file.progress(),
-            Contents::Trace(_) | Contents::Live(_) | Contents::Fleet(_) => Progress::Open,
+            _ => Progress::Open,
         }
     }
 
@@ -155,15 +175,13 @@ impl Evidence {
         let files = in_order(files, "snapshot", |snapshots| {
             sort_by_time(snapshots, |file| match &file.contents {
                 Contents::Snapshot(info, _) => info,
-                Contents::Trace(_) | Contents::Live(_) | Contents::Fleet(_) => {
-                    unreachable!("only snapshots were asked for")
-                }
+                _ => unreachable!("only snapshots were asked for"),
             });
         });
         let files = in_order(files, "trace", |traces| {
             traces.sort_by_key(|file| match &file.contents {
                 Contents::Trace(trace) => trace.trace().info().start,
-                Contents::Snapshot(..) | Contents::Live(_) | Contents::Fleet(_) => 0,
+                _ => 0,
             });
         });
         Evidence::of(files.into_iter().map(Arc::new).collect())
@@ -178,7 +196,7 @@ impl Evidence {
     fn of(files: Vec<Arc<File>>) -> Evidence {
         let snapshots = files.iter().filter_map(|file| match &file.contents {
             Contents::Snapshot(_, file) => Some(file.clone()),
-            Contents::Trace(_) | Contents::Live(_) | Contents::Fleet(_) => None,
+            _ => None,
         });
         let snapshots = Snapshots::start(snapshots.collect());
         Evidence { files, snapshots }
@@ -255,6 +273,9 @@ impl question::Evidence for Evidence {
             }
             Contents::Fleet(_) => {
                 Err(QuestionError::Wrong("a store of profiles has no header".to_owned()))
+            }
+            Contents::Gc(_) => {
+                Err(QuestionError::Wrong("a result of bactrian gc has no header".to_owned()))
             }
         }
     }

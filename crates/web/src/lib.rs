@@ -1,4 +1,4 @@
-//! The page: traces, heap snapshots, series of them, live programs and fleets, to view and click through.
+//! The page: traces, heap snapshots, series of them, live programs, fleets and GC parameters, to view and click through.
 //!
 //! The page's sources are in `ui/`; the build script has it built, and this crate embeds it. The page asks
 //! questions by name ([`api`]), and the answers equal the command line's `--json`, so that a number is the
@@ -14,6 +14,7 @@ mod answer;
 mod api;
 mod evidence;
 mod fleet;
+mod gc;
 mod growing;
 mod metrics;
 mod page;

@@ -33,7 +33,9 @@ pub fn answer(
         QuestionError::Wrong("the parameter sql, the query, is missing".to_owned())
     })?;
     // The shown files that the engine can read.
-    let is_file = |file: &&Arc<File>| file.path != Path::new("-") && file.path.is_file();
+    let is_file = |file: &&Arc<File>| {
+        file.path != Path::new("-") && file.path.is_file() && file.as_gc().is_err()
+    };
     let files: Vec<&Arc<File>> = evidence.files().iter().filter(is_file).collect();
     // A command has one set of options for all its files: use those of the first file that has any.
     let options = files.iter().map(|file| &file.options).find(|options| !options.is_empty());

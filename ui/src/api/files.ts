@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isReport } from "./ask";
 import { useAnswer, type Asked } from "./use";
 
-export type FileKind = "trace" | "snapshot" | "live" | "fleet";
+export type FileKind = "trace" | "snapshot" | "live" | "fleet" | "gc";
 
 export interface ShownFile {
   path: string;

@@ -2,6 +2,7 @@
 import type { ViewProps } from "../api/files";
 import { Diagnosis } from "./diagnosis";
 import { Evidence } from "./evidence";
+import { GcCard } from "./gc";
 import { LiveCard } from "./live";
 import "./overview.css";
 
@@ -15,6 +16,9 @@ export function Overview({ files }: ViewProps) {
       <Evidence traces={of("trace")} snapshots={snapshots} />
       {of("live").map(({ file, at }) => (
         <LiveCard key={at} at={at} file={file} />
+      ))}
+      {of("gc").map(({ file, at }) => (
+        <GcCard key={at} at={at} file={file} />
       ))}
     </div>
   );

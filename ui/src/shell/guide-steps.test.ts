@@ -12,6 +12,7 @@ test("the guide goes where there is something to see, in a minute", () => {
   expect(views("snapshot")).toEqual(["overview", "heap", null]);
   expect(views("live")).toEqual(["overview", "live", null]);
   expect(views("fleet")).toEqual(["fleet", null]);
+  expect(views("gc")).toEqual(["gc", null]);
   const words = stepsFor(files("trace", "snapshot", "snapshot", "live")).flatMap((step) => `${step.title} ${step.text}`.split(" "));
   // People read four words per second.
   expect(words.length / 4).toBeLessThan(60);

@@ -68,6 +68,13 @@ const FLEET: Step = {
   text: "The fleet begins with what grows, what came with a build, and which hosts differ. “show me” leads to the table or the host.",
 };
 
+const GC: Step = {
+  view: "gc",
+  targets: [".gc-recommendation", ".gc"],
+  title: "Which GC parameters?",
+  text: "The recommended setting was run: its prediction is beside what was measured. Below, every setting is a mark: time against memory.",
+};
+
 const LAST: Step = {
   view: null,
   targets: ["[data-testid=export] summary", "header.top"],
@@ -86,6 +93,7 @@ export function stepsFor(files: readonly ShownFile[]): Step[] {
     ...(snapshots > 1 ? [EVOLUTION] : []),
     ...(count("live") > 0 ? [LIVE] : []),
     ...(count("fleet") > 0 ? [FLEET] : []),
+    ...(count("gc") > 0 ? [GC] : []),
     LAST,
   ];
 }

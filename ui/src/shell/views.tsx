@@ -3,6 +3,7 @@ import type { ComponentType } from "preact";
 import type { FileKind, ShownFile, ViewProps } from "../api/files";
 import { EvolutionView } from "../evolution/view";
 import { FleetView } from "../fleet/view";
+import { GcView } from "../gc/view";
 import { HeapView } from "../heap/view";
 import { LiveView } from "../live/view";
 import { Overview } from "../overview/view";
@@ -14,7 +15,7 @@ export interface View {
   title: string;
   /** `g` followed by this key goes there. */
   key: string;
-  /** The kind of file that it shows; null for all files but stores of profiles. */
+  /** The kind of file that it shows; null for all files but those that only their own view shows. */
   kind: FileKind | null;
   /** The least number of such files. */
   least: number;
@@ -30,12 +31,16 @@ export const VIEWS: readonly View[] = [
   { id: "evolution", title: "Evolution", key: "e", kind: "snapshot", least: 2, show: EvolutionView },
   { id: "live", title: "Live", key: "l", kind: "live", least: 1, show: LiveView },
   { id: "fleet", title: "Fleet", key: "f", kind: "fleet", least: 1, show: FleetView },
+  { id: "gc", title: "GC", key: "c", kind: "gc", least: 1, show: GcView },
   { id: "query", title: "Query", key: "q", kind: null, least: 1, needsSql: true, show: QueryView },
 ];
 
+/** Files that nothing but their own view is about. */
+const OF_THEIR_OWN: readonly FileKind[] = ["fleet", "gc"];
+
 export function shows(view: View, files: readonly ShownFile[], knowsSql: boolean): boolean {
   if (view.needsSql && !knowsSql) return false;
-  if (view.kind === null) return files.some((file) => file.kind !== "fleet");
+  if (view.kind === null) return files.some((file) => !OF_THEIR_OWN.includes(file.kind));
   return files.filter((file) => file.kind === view.kind).length >= view.least;
 }
 

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 export interface Route {
-  /** `overview`, `trace`, `heap`, `evolution`, `live`, `fleet`, `query`. */
+  /** `overview`, `trace`, `heap`, `evolution`, `live`, `fleet`, `gc`, `query`. */
   view: string;
   /** The index of the file. */
   file: number;

@@ -12,7 +12,7 @@ use crate::open;
 use crate::output::{Console, show_number, write_file};
 use crate::shown::ShownArgs;
 
-/// Write traces, snapshots and recordings as one HTML page that can be shared.
+/// Write traces, snapshots, recordings and results of `bactrian gc` as one HTML page that can be shared.
 ///
 /// The page needs no network and no Bactrian. It contains the answers for what `bactrian view` shows first and for the next
 /// few clicks, as far as --max-size allows, and says what it leaves out.
@@ -21,6 +21,7 @@ use crate::shown::ShownArgs;
   bactrian report server.ctf -o server.html
   bactrian report server.*.heap -o growth.html
   bactrian report run.live -o numbers.html
+  bactrian report prover.gc -o parameters.html
   bactrian report server.ctf server.1.heap --max-size 2MB -o small.html
   bactrian report server.ctf --no-sources -o server.html    for people who may not see the code")]
 pub struct Args {

@@ -19,7 +19,7 @@ use crate::output::{Console, FAINT};
 use crate::python_engine::OtherEngine;
 use crate::shown::{Running, Shown, ShownArgs};
 
-/// Explore traces, snapshots, live programs and fleets in a browser.
+/// Explore traces, snapshots, live programs, fleets and GC parameters in a browser.
 ///
 /// Serves a page on this machine only, to anyone who knows its URL, until it is interrupted. Several snapshots of a program
 /// are also shown over time; two traces are compared. Running programs are watched as `bactrian live` does: give a process
@@ -33,6 +33,7 @@ use crate::shown::{Running, Shown, ShownArgs};
   bactrian view before.ctf after.ctf         two traces, and what changed
   bactrian view server.ctf server.*.heap run.live   all of them at once
   bactrian view /mnt/profiles                the profiles of a fleet, as `bactrian fleet` shows them
+  bactrian view prover.gc                    GC parameters: a result of `bactrian gc -o prover.gc`
   bactrian view -- ./server --port 8080      start a program and watch it
   bactrian view 1234                         a running process; a click takes a snapshot
   bactrian view --read-only 1234             the same, without snapshots
