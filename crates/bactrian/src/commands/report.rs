@@ -12,7 +12,7 @@ use crate::open;
 use crate::output::{Console, show_number, write_file};
 use crate::shown::ShownArgs;
 
-/// Write traces, snapshots, recordings and results of `bactrian gc` as one HTML page that can be shared.
+/// Write traces, snapshots, recordings and GC results as one HTML page to share.
 ///
 /// The page needs no network and no Bactrian. It contains the answers for what `bactrian view` shows first and for the next
 /// few clicks, as far as --max-size allows, and says what it leaves out.
