@@ -40,7 +40,7 @@ pub struct Answer {
     pub present: Cell,
     /// The recommendation in a sentence.
     pub sentence: String,
-    /// What is wanted, in words.
+    /// The goal, in words.
     pub wanted: String,
     /// The recommendation; if there is none, [`Answer::notes`] says why.
     pub recommended: Option<Recommendation>,

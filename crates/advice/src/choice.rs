@@ -23,7 +23,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// What is wanted, in words.
+    /// The goal, in words.
     pub fn in_words(self) -> String {
         match self {
             Goal::Memory(bytes) => format!("the least time in {}", show_bytes(bytes as f64)),
