@@ -117,7 +117,7 @@ function Program({ answer, command }: { answer: Answer; command: string | null }
         {answer.findings.length === 0 && <p class="faint">No rule applies to the first run.</p>}
         <ul class="gc-list">
           {answer.findings.map(({ rule, sentence, advice }) => (
-            <li key={rule} data-rule={rule}><strong>{sentence}.</strong> {advice}.</li>
+            <li key={rule} data-rule={rule}><strong>{sentence}.</strong> {advice}</li>
           ))}
         </ul>
       </Panel>

@@ -71,6 +71,7 @@ fn pack(release: &Release, with_query: bool) -> Outcome {
         let alone = tree::lay_out_engine(release, &engine)?;
         let name = format!("bactrian-query-{}-x86_64-linux.tar.zst", release.version);
         archive::zstd(release, &alone, &name)?;
+        portable::check_size(&engine, portable::QUERY)?;
     }
     write_sums(&release.out)?;
     for name in names(&release.out)? {
@@ -78,7 +79,7 @@ fn pack(release: &Release, with_query: bool) -> Outcome {
         println!("{:>8.2} MB  {name}", bytes as f64 / 1e6);
     }
     println!("-- {} in {:.0} s", release.out.display(), start.elapsed().as_secs_f64());
-    Ok(())
+    portable::check_size(&binary, portable::BACTRIAN)
 }
 
 /// For `sha256sum --check SHA256SUMS`.

@@ -92,8 +92,8 @@ enum Work {
 /// Pack a store, sum it up by hour and day, and remove what is old.
 ///
 /// The files of an hour's minutes become one file, sorted so that it takes an eighth of the space and is fast to read. Hours and
-/// days are summed up for `--by hour` and `--by day`. It may be killed at any moment and run again, but only one at a time; no row
-/// is ever there twice.
+/// days are summed up for `--by hour` and `--by day`. Run only one roll-up of a store at a time. It may be killed at any moment and
+/// run again: rows are never counted twice.
 #[derive(clap::Args, Debug)]
 struct RollUpArgs {
     /// The store: a folder, or s3://BUCKET/FOLDER

@@ -25,12 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Send profiles of recorded programs into a store, minute by minute.
 ///
-/// Follows traces while `bactrian record` writes them; of folders, all traces that are in them and that come. With each minute goes
-/// what the program's runtime counted, read from its memory, if it runs on this machine. Of snapshots of its heap, which `record
-/// --snapshots` puts beside the trace (`run.1.heap` beside `run.ctf`), sums by class and root are sent, a few kilobytes. The store is a
-/// folder, or whatever is mounted there: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and others read
-/// as tables (docs/fleet.md). A file is there as a whole or not at all, and says up to where a trace is told: this may be ended
-/// and started again at any moment, and nothing is told twice. While the store is away, what is to be told waits in the traces.
+/// Follows traces while `bactrian record` writes them; of a folder, all traces in it, also those that are added later. With each
+/// minute it sends what the program's runtime counted, read from its memory, if it runs on this machine. Of snapshots beside
+/// the trace (`run.1.heap` beside `run.ctf`, as `record --snapshots` writes them) it sends sums by class and root, a few kilobytes.
+/// The store is a folder, or whatever is mounted there: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and
+/// others read as tables (docs/fleet.md). A file appears complete or not at all, and says up to which point of the trace it was
+/// shipped: this command may be stopped and started again at any moment, and sends nothing twice. While the store is
+/// unreachable, samples wait in the traces.
 ///
 /// What is sent has names of functions and files, as far as --redact allows, and no data: no strings, no arguments.
 #[derive(clap::Args, Debug)]
@@ -57,7 +58,7 @@ pub struct Args {
     /// Push to a server that understands Pyroscope's /ingest, too, which needs bactrian-query: http://HOST:4040
     ///
     /// What is allocated (alloc_space) and what is alive (inuse_space) are profiles of their own. A request is tried three times,
-    /// and then given up: the store has everything, and a server that is away does not hold it up.
+    /// and then given up: the store has everything, and shipping continues while a server is unreachable.
     #[arg(long, value_name = "URL", value_parser = address)]
     push: Vec<String>,
     /// Push OpenTelemetry profiles (/v1development/profiles) in the same way: http://HOST:4318
