@@ -13,11 +13,11 @@
 //! ```
 //! # #[cfg(feature = "std")]
 //! # fn main() -> Result<(), bactrian_ocaml::OcamlError> {
-//! use bactrian_ocaml::executable::{Executable, Kind};
+//! use bactrian_ocaml::executable::{Executable, ExecutableKind};
 //!
 //! let file = b"#!/usr/bin/ocamlrun\n\0\0\0\0Caml1999X030";
 //! let ocaml = Executable::read(file)?.ocaml.expect("bytecode is OCaml");
-//! assert_eq!(ocaml.kind, Kind::Bytecode);
+//! assert_eq!(ocaml.kind, ExecutableKind::Bytecode);
 //! assert_eq!(ocaml.version(), Some(bactrian_ocaml::Version::new(4, 13)));
 //! # Ok(())
 //! # }
