@@ -350,7 +350,7 @@ group by service, host, build_id
 having sum(late_rss - early_rss) > 0.1 * sum(early_rss) and sum(late_rss - early_rss) > 8388608
   and sum(late_rss - middle_rss) > sum(late_rss - early_rss) / 4
   and sum(late_live - early_live) < sum(late_rss - early_rss) / 4
-order by round(sum(late_rss - early_rss)) desc, service, host limit 20",
+order by round(growth) desc, service, host limit 20",
     },
     Question {
         name: "collectors",
