@@ -20,6 +20,7 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
+use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
@@ -52,8 +53,10 @@ fn broken(error: DataFusionError) -> Failure {
 
 impl Session {
     fn open(store: &str, runtime: Arc<Runtime>) -> Result<Session, Failure> {
-        // What does not fit is spilled to disk.
-        let limits = RuntimeEnvBuilder::new().with_memory_limit(MOST_MEMORY, 1.0).build_arc();
+        // What does not fit is spilled to disk. Each operator has its share: one that sorts would otherwise leave nothing to
+        // those that feed it.
+        let pool = Arc::new(FairSpillPool::new(MOST_MEMORY));
+        let limits = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc();
         let context =
             SessionContext::new_with_config_rt(SessionConfig::new(), limits.map_err(broken)?);
         let mut address = address(store)?;

@@ -4,8 +4,13 @@ standard output its outcome: a table of Parquet files, an answer that is kept as
 import ctypes
 import json
 import math
+import os
 import signal
 import sys
+
+# What the engine itself prints, such as a bar of progress, is no outcome.
+outcomes = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 
 # If bactrian is killed in the middle of an answer, nobody waits for it.
 PR_SET_PDEATHSIG = 1
@@ -56,5 +61,5 @@ for line in sys.stdin:
         outcome = done(json.loads(line))
     except Exception as error:  # Whatever is wrong is the outcome.
         outcome = {"error": str(error)}
-    print(json.dumps(outcome, default=str), flush=True)
+    print(json.dumps(outcome, default=str), file=outcomes, flush=True)
 spark.stop()
