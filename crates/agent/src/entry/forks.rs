@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use bactrian_agent_abi::Children;
+use bactrian_agent_abi::{Children, Settings};
 use bactrian_agent_os::{birthmark, confined, loaded};
 
 use crate::keeper::filters;
@@ -35,9 +35,11 @@ extern "C" fn before() {
     if IS_IN_COPY.load(Ordering::Relaxed) {
         return;
     }
-    if agent::prepared().is_some_and(|agent| agent.settings.children == Children::Follow) {
-        // Ask first: the child will make system calls to be observed, and by the answer the program's trace has
-        // its name.
+    let takes_calls =
+        |settings: &Settings| settings.children == Children::Follow || settings.snapshots.is_some();
+    if agent::prepared().is_some_and(|agent| takes_calls(&agent.settings)) {
+        // Ask first: snapshots look who adopts orphans, the child will make system calls to be observed, and by
+        // the answer the program's trace has its name.
         filters::ask();
     }
     // In the same order in which a snapshot takes the locks.

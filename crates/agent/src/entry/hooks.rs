@@ -100,7 +100,9 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     page::at_end();
     if !is_guest() {
         snapshot::at_end(true);
-        super::end();
+        super::end(|recording| {
+            recording.before_leaving();
+        });
     }
     // SAFETY: libc's type of it.
     if let Some(real) = unsafe { BEHIND.exit.function::<extern "C" fn(c_int) -> !>() } {

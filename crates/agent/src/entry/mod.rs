@@ -237,13 +237,13 @@ fn start_recording(agent: &'static Agent, sampler: &Sampler, trace: &'static [u8
 }
 
 extern "C" fn fini() {
-    end();
+    end(|recording| recording.end(State::Ended));
     rings::remove_ours();
 }
 
 /// The process is about to exit.
-fn end() {
+fn end(end_recording: impl FnOnce(&mut Recording)) {
     page::at_end();
     snapshot::at_end(false);
-    session::with_recording(Recording::before_leaving);
+    session::with_recording(end_recording);
 }

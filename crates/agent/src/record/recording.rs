@@ -70,8 +70,8 @@ pub struct Recording {
     /// The note that the file contains.
     noted: Recorder,
     namer: Namer,
-    /// The process was about to become another program or to exit, as far as we know: it may be a child that
-    /// shares our memory.
+    /// The process was about to become another program or to exit, or it was a child that shares our memory: in a
+    /// program that has confined itself, that cannot be found out.
     is_leaving: bool,
     /// Nothing has been written yet; no file is created until there is something to write.
     is_lazy: bool,
@@ -404,12 +404,13 @@ impl Recording {
     pub fn before_leaving(&mut self) -> bool {
         let was_running = self.recorder.state == State::Running;
         self.end(State::Ended);
-        self.is_leaving = was_running && self.recorder.state == State::Ended;
-        self.is_leaving
+        let has_ended = was_running && self.recorder.state == State::Ended;
+        // Elsewhere callbacks of other threads may come while the process exits: the recording has ended.
+        self.is_leaving = has_ended && confined::is_confined();
+        has_ended
     }
 
-    /// A callback: the process has not left. A child that shared our memory has, in a program that has confined
-    /// itself, where that cannot be found out before.
+    /// A callback: the process has not left, but a child that shared our memory.
     #[inline]
     fn stay(&mut self) {
         if self.is_leaving {
@@ -420,7 +421,8 @@ impl Recording {
     /// Continues after exec has failed.
     #[cold]
     pub fn resume(&mut self) {
-        if core::mem::replace(&mut self.is_leaving, false) {
+        self.is_leaving = false;
+        if self.recorder.state == State::Ended {
             self.recorder.state = State::Running;
             let now = self.now();
             self.flush(now);
