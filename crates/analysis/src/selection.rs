@@ -130,16 +130,19 @@ impl End {
             && alive_at.is_none()
     }
 
+    #[inline(always)]
     pub fn admits_survivor(&self) -> bool {
         self.collected.is_none() && self.lifetime.to.is_none()
     }
 
+    #[inline(always)]
     pub fn admits_death(&self, time: Micros) -> bool {
         !self.never
             && self.after.is_none_or(|after| time > after)
             && self.collected.is_none_or(|range| range.contains(&Time(time)))
     }
 
+    #[inline(always)]
     pub fn admits_lifetime(&self, lifetime: Micros) -> bool {
         self.lifetime.contains(&Time(lifetime))
     }

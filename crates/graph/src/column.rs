@@ -39,6 +39,8 @@ impl<T> Default for Column<T> {
 impl<T: Pod> Deref for Column<T> {
     type Target = [T];
 
+    // Also where callers are optimised for size: it is in all hot loops.
+    #[inline(always)]
     fn deref(&self) -> &[T] {
         match &self.0 {
             Data::Owned(numbers) => numbers,

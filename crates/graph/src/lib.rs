@@ -69,7 +69,7 @@ pub use reach::reach;
 pub use reduce::{Limits, Reduced, Set, SetEdge, SetKind, Standing, reduce};
 pub use shares::fair_shares;
 pub use shortest::shortest;
-pub use tree::{Tree, inherit};
+pub use tree::{Tree, inherit, is_forest};
 
 /// The number of a node, from 0.
 pub type Node = u32;

@@ -30,6 +30,38 @@ impl Tree {
     }
 }
 
+/// Whether each node's parent is a node or none, and there are no cycles.
+pub fn is_forest(parents: &[Node]) -> bool {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        OnTheWay,
+        Done,
+    }
+    let mut states = vec![State::New; parents.len()];
+    let mut way = Vec::new();
+    for start in 0..parents.len() {
+        let mut next = start;
+        loop {
+            match states.get(next) {
+                Some(State::New) => {}
+                Some(State::Done) => break,
+                Some(State::OnTheWay) | None => return false,
+            }
+            states[next] = State::OnTheWay;
+            way.push(next);
+            if parents[next] == NONE {
+                break;
+            }
+            next = parents[next] as usize;
+        }
+        for node in way.drain(..) {
+            states[node] = State::Done;
+        }
+    }
+    true
+}
+
 /// How many nodes in advance a parent's data is prefetched.
 const AHEAD: usize = 16;
 
@@ -71,6 +103,16 @@ pub fn inherit(parent: &[Node], root: Node, mut visit: impl FnMut(Node, u32) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cyclic_parents_are_no_forest() {
+        assert!(is_forest(&[]));
+        assert!(is_forest(&[NONE, 0, 1, 1, NONE]));
+        assert!(is_forest(&[1, 2, 3, NONE]));
+        for wrong in [&[0][..], &[1, 0], &[NONE, 2, 1], &[1, 2, 3, 1], &[3, 0, 1, 2], &[7]] {
+            assert!(!is_forest(wrong), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn numbers_are_inherited() {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bactrian_advice::comparison::GcAnswers;
-use bactrian_analysis::question::QUESTIONS;
+use bactrian_analysis::question::{self, QUESTIONS};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 pub fn page_types() -> String {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut table = String::new();
-    for entry in QUESTIONS {
-        let (parameters, answer) = entry.schemas(&mut generator);
+    for (entry, schemas) in QUESTIONS.iter().zip(question::schemas(&mut generator)) {
+        let (parameters, answer) = schemas;
         let [parameters, answer] = [parameters, answer].map(|schema| type_of(schema.as_value(), 1));
         let _ = writeln!(
             table,

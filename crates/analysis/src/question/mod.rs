@@ -20,7 +20,7 @@ use serde::Serialize;
 pub use command_line::CommandLine;
 pub use evidence::{Evidence, EvidenceLosses, FileInfo, FileNumber};
 pub use parameters::Parameters;
-pub use registry::{PlainAnswer, QUESTIONS, QuestionEntry, RawParameters, find};
+pub use registry::{PlainAnswer, QUESTIONS, QuestionEntry, RawParameters, find, schemas};
 pub use rows::{Limit, Rows, Search};
 pub use text::{Text, Written};
 

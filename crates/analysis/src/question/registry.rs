@@ -18,7 +18,6 @@ pub struct QuestionEntry {
     about: fn() -> String,
     parameters: fn() -> Vec<Parameter>,
     input_schema: fn() -> Schema,
-    schemas: fn(&mut SchemaGenerator) -> (Schema, Schema),
     ask: fn(&dyn Evidence, RawParameters<'_>) -> Result<PlainAnswer, QuestionError>,
 }
 
@@ -52,9 +51,6 @@ impl QuestionEntry {
             about: parameters::about::<Q>,
             parameters: parameters::parameters::<Q>,
             input_schema: || Schema::clone(&parameters::schema::<Q>()),
-            schemas: |generator| {
-                (generator.subschema_for::<Q>(), generator.subschema_for::<Q::Answer>())
-            },
             ask: ask::<Q>,
         }
     }
@@ -72,11 +68,6 @@ impl QuestionEntry {
     /// The schema of its parameters, with all subschemas inlined.
     pub fn input_schema(&self) -> Value {
         (self.input_schema)().to_value()
-    }
-
-    /// The schemas of parameters and answer.
-    pub fn schemas(&self, generator: &mut SchemaGenerator) -> (Schema, Schema) {
-        (self.schemas)(generator)
     }
 
     /// Asks the question.
@@ -123,44 +114,60 @@ fn ask<Q: Question>(
     })
 }
 
-/// All questions.
-pub static QUESTIONS: &[QuestionEntry] = &[
-    QuestionEntry::of::<crate::InfoQuestion>(),
-    QuestionEntry::of::<crate::ContentsQuestion>(),
-    QuestionEntry::of::<crate::TimelineQuestion>(),
-    QuestionEntry::of::<crate::TopQuestion>(),
-    QuestionEntry::of::<crate::TreeQuestion>(),
-    QuestionEntry::of::<crate::FlameQuestion>(),
-    QuestionEntry::of::<crate::FlamesAroundQuestion>(),
-    QuestionEntry::of::<crate::HotPathsQuestion>(),
-    QuestionEntry::of::<crate::LifetimesQuestion>(),
-    QuestionEntry::of::<crate::DiffQuestion>(),
-    QuestionEntry::of::<crate::DiffFlameQuestion>(),
-    QuestionEntry::of::<crate::SourceQuestion>(),
-    QuestionEntry::of::<crate::NamesQuestion>(),
-    QuestionEntry::of::<heap::SummaryQuestion>(),
-    QuestionEntry::of::<heap::SuspectsQuestion>(),
-    QuestionEntry::of::<heap::RootsQuestion>(),
-    QuestionEntry::of::<heap::FirstRootsQuestion>(),
-    QuestionEntry::of::<heap::ClassesQuestion>(),
-    QuestionEntry::of::<heap::FieldsQuestion>(),
-    QuestionEntry::of::<heap::DominatorsQuestion>(),
-    QuestionEntry::of::<heap::PathsQuestion>(),
-    QuestionEntry::of::<heap::FinalisersQuestion>(),
-    QuestionEntry::of::<heap::DuplicatesQuestion>(),
-    QuestionEntry::of::<heap::CollectionsQuestion>(),
-    QuestionEntry::of::<heap::GraphQuestion>(),
-    QuestionEntry::of::<heap::ShowQuestion>(),
-    QuestionEntry::of::<heap::FindQuestion>(),
-    QuestionEntry::of::<heap::HeapDiffQuestion>(),
-    QuestionEntry::of::<heap::HeapDiffFlameQuestion>(),
-    QuestionEntry::of::<heap::LeaksQuestion>(),
-    QuestionEntry::of::<heap::WhatIfQuestion>(),
-    QuestionEntry::of::<heap::BlocksQuestion>(),
-    QuestionEntry::of::<heap::EvolutionQuestion>(),
-    QuestionEntry::of::<heap::EvolutionNamesQuestion>(),
-    QuestionEntry::of::<live::LiveStateQuestion>(),
-    QuestionEntry::of::<live::ObserversQuestion>(),
-    QuestionEntry::of::<live::ChartQuestion>(),
-    QuestionEntry::of::<live::LogQuestion>(),
+/// Makes a table of the questions, and apart from it what only the page's types and tests need: the schemas of answers, which
+/// are a twentieth of the program's code if they are in the table.
+macro_rules! questions {
+    ($($question:ty),* $(,)?) => {
+        /// All questions.
+        pub static QUESTIONS: &[QuestionEntry] = &[$(QuestionEntry::of::<$question>()),*];
+
+        /// The schemas of parameters and answer of each question, in the same order.
+        pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(Schema, Schema)> {
+            vec![$((
+                generator.subschema_for::<$question>(),
+                generator.subschema_for::<<$question as Question>::Answer>(),
+            )),*]
+        }
+    };
+}
+
+questions![
+    crate::InfoQuestion,
+    crate::ContentsQuestion,
+    crate::TimelineQuestion,
+    crate::TopQuestion,
+    crate::TreeQuestion,
+    crate::FlameQuestion,
+    crate::FlamesAroundQuestion,
+    crate::HotPathsQuestion,
+    crate::LifetimesQuestion,
+    crate::DiffQuestion,
+    crate::DiffFlameQuestion,
+    crate::SourceQuestion,
+    crate::NamesQuestion,
+    heap::SummaryQuestion,
+    heap::SuspectsQuestion,
+    heap::RootsQuestion,
+    heap::FirstRootsQuestion,
+    heap::ClassesQuestion,
+    heap::FieldsQuestion,
+    heap::DominatorsQuestion,
+    heap::PathsQuestion,
+    heap::FinalisersQuestion,
+    heap::DuplicatesQuestion,
+    heap::CollectionsQuestion,
+    heap::GraphQuestion,
+    heap::ShowQuestion,
+    heap::FindQuestion,
+    heap::HeapDiffQuestion,
+    heap::HeapDiffFlameQuestion,
+    heap::LeaksQuestion,
+    heap::WhatIfQuestion,
+    heap::BlocksQuestion,
+    heap::EvolutionQuestion,
+    heap::EvolutionNamesQuestion,
+    live::LiveStateQuestion,
+    live::ObserversQuestion,
+    live::ChartQuestion,
+    live::LogQuestion,
 ];

@@ -16,10 +16,17 @@ use crate::selection::End;
 use crate::units::{Between, Bytes, Time};
 
 /// A word with a bit for each of its objects.
-#[inline]
+///
+/// All time of a filter is spent in this loop, while this crate is optimised for size.
+#[inline(always)]
 pub(super) fn word_of(first: usize, len: usize, mut of: impl FnMut(usize) -> bool) -> u64 {
-    let last = (first + WORD).min(len);
-    (first..last).rev().fold(0, |word, at| word << 1 | u64::from(of(at)))
+    let mut word = 0;
+    let mut at = (first + WORD).min(len);
+    while at > first {
+        at -= 1;
+        word = word << 1 | u64::from(of(at));
+    }
+    word
 }
 
 /// The bits of a word that lie in a range.
@@ -129,7 +136,7 @@ impl Lives {
         with_spans!(&self.times, spans => spans.born.partition_point(|born| born.micros() <= time))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn word_of(&self, first: usize, of: impl FnMut(usize) -> bool) -> u64 {
         word_of(first, self.len(), of)
     }

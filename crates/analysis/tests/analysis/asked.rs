@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bactrian_analysis::heap::{ClassesQuestion, DominatorsQuestion, PathsQuestion};
 use bactrian_analysis::question::parameters::{self, ParameterKind, Role};
-use bactrian_analysis::question::{Parameters, QUESTIONS, QuestionError, Rows};
+use bactrian_analysis::question::{self, Parameters, QUESTIONS, QuestionError, Rows};
 use bactrian_analysis::{By, FilterOptions, Metric, TopBy, TopQuestion, TopSort, TreeQuestion};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -108,7 +108,7 @@ fn roles_are_those_of_the_command_line() {
 fn reference() -> String {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut text = REFERENCE_HEAD.to_owned();
-    for entry in QUESTIONS {
+    for (entry, (_, answer)) in QUESTIONS.iter().zip(question::schemas(&mut generator)) {
         let command = entry.command.map(|command| format!(" (`bactrian {command}`)"));
         let _ = write!(
             text,
@@ -123,7 +123,6 @@ fn reference() -> String {
         if !filters.is_empty() {
             text.push_str("\nAnd [filters](#filters).\n");
         }
-        let (_, answer) = entry.schemas(&mut generator);
         let _ = write!(text, "\nAnswer: {}\n", type_of(answer.as_value()));
     }
     text.push_str("\n# Filters\n\nWhich objects of a trace; all conditions must hold. Times count from its start.\n\n");

@@ -101,8 +101,9 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
     let keys = Keys::of(snapshot);
     let left_out = keys.left_out();
     let mutable = mutable_shapes(heap);
+    let (shape_of, weights) = (heap.shape_of(), heap.weights());
     let is_mutable = |node: Node| {
-        let shape = heap.shape_of().get(node as usize).copied().unwrap_or(u32::MAX);
+        let shape = shape_of.get(node as usize).copied().unwrap_or(u32::MAX);
         mutable.as_ref().is_some_and(|shapes| shapes.get(shape as usize) == Some(&true))
     };
     let mutable_blocks = mutable
@@ -120,7 +121,7 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
         graph: heap.graph(),
         components: heap.components(),
         first: &first,
-        weights: heap.weights(),
+        weights,
         stays: &is_static,
     }
     .share();
@@ -144,7 +145,7 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
     for (node, (&component, is_static)) in heap.components().of.iter().zip(&is_static).enumerate() {
         if component != bactrian_graph::NONE && !is_static {
             answer.blocks += 1;
-            answer.bytes += u64::from(heap.weights()[node]) * WORD;
+            answer.bytes += u64::from(weights[node]) * WORD;
         }
     }
     sites::find(heap, &first, &sharing, &is_static, &mut answer);
@@ -152,12 +153,13 @@ pub fn duplicates(heap: &Heap, most: usize) -> Duplicates {
 }
 
 fn classes(heap: &Heap, sharing: &Sharing) -> Vec<DuplicateClass> {
+    let (class_of, weights) = (heap.class_of(), heap.weights());
     let mut totals = vec![(0_u64, 0_u64); heap.classes().len()];
     for &node in sharing.several.iter().filter(|&&node| sharing.fate[node as usize] != Fate::Stays)
     {
-        if let Some((blocks, words)) = totals.get_mut(heap.class_of()[node as usize] as usize) {
+        if let Some((blocks, words)) = totals.get_mut(class_of[node as usize] as usize) {
             *blocks += 1;
-            *words += u64::from(heap.weights()[node as usize]);
+            *words += u64::from(weights[node as usize]);
         }
     }
     let rows = heap.classes().iter().zip(totals).filter(|(_, (blocks, _))| *blocks > 0);

@@ -42,10 +42,11 @@ pub(super) fn find(
     answer: &mut Duplicates,
 ) {
     let mut is_copy = vec![false; first.len()];
+    let weights = heap.weights();
     let mut words = 0_u64;
     for at in sharing.several.iter().map(|&node| node as usize).filter(|&at| !is_static[at]) {
         is_copy[at] = true;
-        words += u64::from(heap.weights()[at]);
+        words += u64::from(weights[at]);
     }
     let tables = heap.tables();
     let mut sites: HashMap<Label, (u64, u64)> = HashMap::new();

@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use bactrian_graph::{Column, Components, Dominators, Graph, NONE, Node};
+use bactrian_graph::{Column, Components, Dominators, Graph, NONE, Node, is_forest};
 use bactrian_snapshot::Snapshot;
 use bactrian_types::Overview;
 
@@ -112,38 +112,6 @@ fn holds_the_same(graph: &Graph, planted: &Planted) -> bool {
             _ => false,
         }
     })
-}
-
-/// Whether each node's parent is a node or none, and there are no cycles.
-fn is_forest(parents: &[Node]) -> bool {
-    #[derive(Clone, Copy, PartialEq)]
-    enum State {
-        New,
-        OnTheWay,
-        Done,
-    }
-    let mut states = vec![State::New; parents.len()];
-    let mut way = Vec::new();
-    for start in 0..parents.len() {
-        let mut next = start;
-        loop {
-            match states.get(next) {
-                Some(State::New) => {}
-                Some(State::Done) => break,
-                Some(State::OnTheWay) | None => return false,
-            }
-            states[next] = State::OnTheWay;
-            way.push(next);
-            if parents[next] == NONE {
-                break;
-            }
-            next = parents[next] as usize;
-        }
-        for node in way.drain(..) {
-            states[node] = State::Done;
-        }
-    }
-    true
 }
 
 impl Heap {
@@ -345,19 +313,4 @@ fn held_numbers(numbers: &HeldNumbers) -> Vec<u64> {
 
 fn total_numbers(totals: &[ClassTotal]) -> Vec<u64> {
     totals.iter().flat_map(|total| [total.blocks, total.words, total.retained]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cyclic_parents_are_rejected() {
-        assert!(is_forest(&[]));
-        assert!(is_forest(&[NONE, 0, 1, 1, NONE]));
-        assert!(is_forest(&[1, 2, 3, NONE]));
-        for wrong in [&[0][..], &[1, 0], &[NONE, 2, 1], &[1, 2, 3, 1], &[3, 0, 1, 2], &[7]] {
-            assert!(!is_forest(wrong), "{wrong:?}");
-        }
-    }
 }

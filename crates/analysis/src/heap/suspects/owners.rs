@@ -24,6 +24,7 @@ impl Look<'_> {
     /// Where much memory accumulates: going down from the roots, the last block that has almost all of it.
     pub(super) fn owners(&self) -> Vec<Suspect> {
         let tree = self.heap.dominator_tree();
+        let class_of = self.heap.class_of();
         let words = |node: Node| self.heap.retained_words(node);
         let mut found = Vec::new();
         let mut waiting = vec![self.heap.root()];
@@ -35,8 +36,7 @@ impl Look<'_> {
                 // A list is reported at its head, not at the cell that most of it lies below.
                 let passes = largest.filter(|&child| {
                     words(child) as f64 >= PASSED_ON * words(top) as f64
-                        && (self.heap.class_of().get(at as usize)
-                            != self.heap.class_of().get(child as usize)
+                        && (class_of.get(at as usize) != class_of.get(child as usize)
                             || level(child).is_some())
                 });
                 match passes {

@@ -34,6 +34,7 @@ impl Look<'_> {
     /// Examines everything that a block dominates.
     pub(super) fn below(&self, node: Node) -> Below {
         let (heap, tree) = (self.heap, self.heap.dominator_tree());
+        let (class_of, weights) = (heap.class_of(), heap.weights());
         let mut below = Below {
             is_below: vec![false; heap.blocks()],
             by_class: vec![(0, 0); heap.classes().len()],
@@ -46,10 +47,10 @@ impl Look<'_> {
         while let Some((node, mut is_captured)) = waiting.pop() {
             if let Some(is_below) = below.is_below.get_mut(node as usize) {
                 *is_below = true;
-                let class = heap.class_of().get(node as usize).copied().unwrap_or(u32::MAX);
+                let class = class_of.get(node as usize).copied().unwrap_or(u32::MAX);
                 if let Some((blocks, words)) = below.by_class.get_mut(class as usize) {
                     *blocks += 1;
-                    *words += u64::from(heap.weights()[node as usize]);
+                    *words += u64::from(weights[node as usize]);
                 }
                 if !is_captured && is_closure(class) {
                     is_captured = true;
@@ -129,9 +130,8 @@ impl Look<'_> {
             .filter(|(_, class)| class.title() == name)
             .map(|(number, _)| number)
             .collect();
-        self.made(|block| {
-            self.heap.class_of().get(block).is_some_and(|class| classes.contains(class))
-        })
+        let class_of = self.heap.class_of();
+        self.made(|block| class_of.get(block).is_some_and(|class| classes.contains(class)))
     }
 
     /// Where most of some blocks were allocated, according to samples.
