@@ -54,6 +54,7 @@ pub fn get() -> Outcome {
     if is_whole() {
         wanted.push(("mcp", "mcp", "PyPI"));
         wanted.push(("spark", "spark", "PyPI"));
+        wanted.push(("chdb", "chdb", "PyPI"));
     }
     for (tool, file, from) in wanted {
         if !tools.join(file).exists() {

@@ -64,7 +64,7 @@ pub fn check() -> Outcome {
         let garage = get_garage()?.display().to_string();
         binaries::run(&Start {
             only: &["bactrian fleet"],
-            arguments: &["--ignored", "stores::", "spark::"],
+            arguments: &["--ignored", "stores::", "spark::", "clickhouse::"],
             set: &[("BACTRIAN_GARAGE", &garage), ("BACTRIAN_CONSUMERS", &tools)],
             ..Start::default()
         })?;

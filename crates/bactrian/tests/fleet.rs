@@ -299,6 +299,7 @@ mod duckdb {
         for (engine, expected) in [
             ("duckdb:/nowhere/python3", "the driver of DuckDB is written in Python"),
             ("duckdb:/usr/bin/python3", "pip install duckdb"),
+            ("chdb:/usr/bin/python3", "pip install chdb"),
         ] {
             let refused = bactrian(&["fleet", old, "--engine", engine]);
             assert_eq!(refused.status.code(), Some(4), "{refused:?}");
@@ -341,6 +342,66 @@ mod spark {
         let refused = refused.expect("bactrian runs");
         assert_eq!(refused.status.code(), Some(4), "{refused:?}");
         assert!(String::from_utf8_lossy(&refused.stderr).contains("PYSPARK_PYTHON"), "{refused:?}");
+    }
+}
+
+/// ClickHouse, as chDB and by its interface for HTTP.
+mod clickhouse {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Stdio};
+
+    use super::*;
+
+    fn python() -> PathBuf {
+        let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it");
+        Path::new(&tools).join("chdb/bin/python")
+    }
+
+    /// chDB behind an interface like that of a server.
+    fn server() -> (Child, String) {
+        let script = bactrian_fixtures::repository().join("consumers/clickhouse_server.py");
+        let mut command = Command::new(python());
+        command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = command.spawn().expect("cargo xtask consumers gets it");
+        let mut port = String::new();
+        let stdout = server.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut port).expect("it says its port");
+        (server, port.trim().to_owned())
+    }
+
+    #[test]
+    #[ignore = "needs chDB: cargo xtask query"]
+    fn clickhouse_agrees_with_duckdb() {
+        let made = made("fleet_clickhouse");
+        let expected = made.asked(answers_of_duckdb);
+        let fleet = |engine: &str| bactrian(&["fleet", &made.store, "--json", "--engine", engine]);
+        let told = said(&fleet(&format!("chdb:{}", python().display())));
+        let told = serde_json::from_str(&told).expect("JSON");
+        check_answers(&told, &QUESTIONS, expected.clone());
+        let (server, port) = server();
+        let told = said(&fleet(&format!("clickhouse://reader:secret@127.0.0.1:{port}/profiles")));
+        let told = serde_json::from_str(&told).expect("JSON");
+        check_answers(&told, &QUESTIONS, expected);
+        // What a server says is passed on.
+        let refused = fleet(&format!("clickhouse://nobody@127.0.0.1:{port}/profiles"));
+        assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+        let why = String::from_utf8_lossy(&refused.stderr);
+        assert!(why.contains("ClickHouse: Code: 516"), "{why}");
+        assert!(server.wait_with_output().expect("it ends").status.success());
+        let refused = fleet(&format!("clickhouse://127.0.0.1:{port}"));
+        assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+        let why = String::from_utf8_lossy(&refused.stderr);
+        assert!(why.contains("no connection"), "{why}");
+    }
+
+    #[test]
+    #[ignore = "needs chDB: cargo xtask query"]
+    fn stores_of_the_last_version_are_read() {
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/tests/fixtures/version_1");
+        let old = old.to_str().expect("a text");
+        let engine = format!("chdb:{}", python().display());
+        let told = said(&bactrian(&["fleet", old, "--engine", &engine]));
+        assert!(told.starts_with("1 service, 1 host, 1 build; "), "{told}");
     }
 }
 

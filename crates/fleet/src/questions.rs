@@ -369,7 +369,7 @@ from memory_runs group by service order by service",
         sql: "select service, class, count(distinct host) as hosts, sum(blocks) as blocks, sum(bytes) as bytes, sum(retained) as retained
 from heaps join (select service, host, max(snapshot) as snapshot from heaps
     where time >= :snapshots and time < :end and :wanted group by service, host) as newest using (service, host, snapshot)
-group by service, class order by bytes desc, service, class limit 50",
+group by service, class order by sum(bytes) desc, service, class limit 50",
     },
 ];
 

@@ -69,10 +69,12 @@ pub struct Args {
     /// By minutes as they were shipped, or by hours or days as `roll-up` sums them up
     #[arg(long, value_name = "STEP", value_enum, default_value = "minute")]
     by: Level,
-    /// Have another engine answer: duckdb, spark://HOST:7077, or spark:MASTER for any other master of Spark [default: bactrian-query]
+    /// Have another engine answer: duckdb, chdb, clickhouse://HOST:8123, spark://HOST:7077, or spark:MASTER for any other master of
+    /// Spark [default: bactrian-query]
     ///
-    /// Both are driven by Python. DuckDB is a package of python3, or of any other Python by duckdb:PYTHON. For Spark, PYSPARK_PYTHON
-    /// names one that has pyspark (otherwise python3), or SPARK_HOME an installation.
+    /// They are driven by Python. DuckDB and chDB are packages of python3, or of any other Python by duckdb:PYTHON and chdb:PYTHON. For
+    /// Spark, PYSPARK_PYTHON names one that has pyspark (otherwise python3), or SPARK_HOME an installation. CLICKHOUSE_USER and
+    /// CLICKHOUSE_PASSWORD are for ClickHouse, unless the address has them.
     #[arg(long, value_name = "ENGINE", value_parser = OtherEngine::parse)]
     engine: Option<OtherEngine>,
     /// Print JSON

@@ -1,9 +1,9 @@
-//! The questions about a fleet, answered by the user's own engine: Spark or DuckDB. A Python program of ours drives it and is given
-//! one task after another.
+//! The questions about a fleet, answered by the user's own engine: DuckDB, Spark or ClickHouse. A Python program of ours drives it
+//! and is given one task after another.
 
 use std::collections::VecDeque;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,10 @@ pub enum OtherEngine {
     Spark(String),
     /// DuckDB, as a package of this Python.
     DuckDb(String),
+    /// ClickHouse, a server at this address: `clickhouse://HOST:8123`.
+    ClickHouse(String),
+    /// ClickHouse without a server, as a package of this Python.
+    ChDb(String),
 }
 
 impl OtherEngine {
@@ -45,11 +49,17 @@ impl OtherEngine {
             Some(("duckdb", python)) if !python.is_empty() => {
                 Ok(OtherEngine::DuckDb(python.to_owned()))
             }
-            Some(("clickhouse", _)) => Err(
-                "ClickHouse is not supported: it reads the files by itself (docs/fleet.md), and these questions were never run there"
+            Some(("clickhouse", rest)) if rest.len() > 2 && rest.starts_with("//") => {
+                Ok(OtherEngine::ClickHouse(text.to_owned()))
+            }
+            None if text == "chdb" => Ok(OtherEngine::ChDb("python3".to_owned())),
+            Some(("chdb", python)) if !python.is_empty() => {
+                Ok(OtherEngine::ChDb(python.to_owned()))
+            }
+            _ => Err(
+                "an engine is duckdb, chdb, spark://HOST:7077, spark:MASTER, or clickhouse://HOST:8123"
                     .to_owned(),
             ),
-            _ => Err("an engine is duckdb, spark://HOST:7077, or spark:MASTER".to_owned()),
         }
     }
 
@@ -57,40 +67,55 @@ impl OtherEngine {
         match self {
             OtherEngine::Spark(_) => "Spark",
             OtherEngine::DuckDb(_) => "DuckDB",
+            OtherEngine::ClickHouse(_) => "ClickHouse",
+            OtherEngine::ChDb(_) => "chDB",
         }
     }
 
     /// The command of the driver.
     fn driver(&self) -> Command {
+        let driver = |python: &OsStr, engine: &str| {
+            let mut command = Command::new(python);
+            command.arg("-c").arg([include_str!("tasks.py"), engine].join("\n"));
+            command
+        };
         match self {
             OtherEngine::Spark(master) => {
                 let python = env::var_os("PYSPARK_PYTHON").unwrap_or_else(|| "python3".into());
-                let mut command = Command::new(python);
+                let mut command = driver(&python, include_str!("spark.py"));
                 if let Some(path) = spark_path() {
                     command.env("PYTHONPATH", path);
                 }
-                command.args(["-c", include_str!("spark.py"), master]);
+                command.arg(master);
                 command
             }
-            OtherEngine::DuckDb(python) => {
-                let mut command = Command::new(python);
-                command.args(["-c", include_str!("duckdb.py")]);
+            OtherEngine::DuckDb(python) => driver(python.as_ref(), include_str!("duckdb.py")),
+            OtherEngine::ClickHouse(address) => {
+                // Its interface for HTTP takes no package.
+                let mut command = driver("python3".as_ref(), include_str!("clickhouse.py"));
+                command.arg(address);
                 command
             }
+            OtherEngine::ChDb(python) => driver(python.as_ref(), include_str!("clickhouse.py")),
         }
     }
 
     /// The Python package that the driver needs, and how to provide it.
-    fn package(&self) -> (&'static str, &'static str) {
+    fn package(&self) -> Option<(&'static str, &'static str)> {
         match self {
-            OtherEngine::Spark(_) => (
+            OtherEngine::Spark(_) => Some((
                 "pyspark",
                 "PYSPARK_PYTHON names one that has, or SPARK_HOME an installation of Spark",
-            ),
-            OtherEngine::DuckDb(_) => (
+            )),
+            OtherEngine::DuckDb(_) => Some((
                 "duckdb",
                 "`pip install duckdb` installs it, and duckdb:PYTHON names another Python",
-            ),
+            )),
+            OtherEngine::ChDb(_) => Some((
+                "chdb",
+                "`pip install chdb` installs it, and chdb:PYTHON names another Python",
+            )),
+            OtherEngine::ClickHouse(_) => None,
         }
     }
 }
@@ -102,6 +127,8 @@ impl fmt::Display for OtherEngine {
             OtherEngine::Spark(master) if master.starts_with("spark://") => f.write_str(master),
             OtherEngine::Spark(master) => write!(f, "spark:{master}"),
             OtherEngine::DuckDb(python) => write!(f, "duckdb:{python}"),
+            OtherEngine::ClickHouse(address) => f.write_str(address),
+            OtherEngine::ChDb(python) => write!(f, "chdb:{python}"),
         }
     }
 }
@@ -194,8 +221,9 @@ impl PythonEngine {
         self.tasks = None;
         let said = self.complaints.take().and_then(|said| said.join().ok()).unwrap_or_default();
         let said = said.join("\n");
-        let (package, remedy) = self.engine.package();
-        if said.contains(&format!("No module named '{package}'")) {
+        if let Some((package, remedy)) = self.engine.package()
+            && said.contains(&format!("No module named '{package}'"))
+        {
             return Failure::NotSupported(format!("this Python has no {package}: {remedy}"));
         }
         Failure::Input(anyhow::anyhow!("{} has ended:\n{said}", self.engine.name()))

@@ -1,20 +1,4 @@
-"""Answers `bactrian fleet --engine spark://..` with the user's own Spark. Each line of standard input is a task in JSON, each line of
-standard output its outcome: a table of Parquet files, an answer that is kept as a table, or the rows of an answer."""
-
-import ctypes
-import json
-import math
-import os
-import signal
-import sys
-
-# What the engine itself prints, such as a bar of progress, is no outcome.
-outcomes = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
-
-# If bactrian is killed in the middle of an answer, nobody waits for it.
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+# Spark, whose master is the argument.
 
 from pyspark.sql import SparkSession
 
@@ -30,36 +14,27 @@ spark = (
 spark.sparkContext.setLogLevel("ERROR")
 
 
-def plain(value):
-    """What JSON can say."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def table(name, columns, paths):
+    schema = ", ".join(f"`{column}` {kind}" for column, kind in columns)
+    if paths:
+        # Folders are by date and hour; those are no columns. Columns that a file does not have are null.
+        read = spark.read.schema(schema).option("recursiveFileLookup", "true")
+        rows = read.parquet(*paths)
+    else:
+        rows = spark.createDataFrame([], schema)
+    rows.createOrReplaceTempView(name)
 
 
-def done(task):
-    if "table" in task:
-        schema = ", ".join(f"`{name}` {kind}" for name, kind in task["columns"])
-        if task["paths"]:
-            # Folders are by date and hour; those are no columns. Columns that a file does not have are null.
-            read = spark.read.schema(schema).option("recursiveFileLookup", "true")
-            table = read.parquet(*task["paths"])
-        else:
-            table = spark.createDataFrame([], schema)
-        table.createOrReplaceTempView(task["table"])
-        return {}
-    answer = spark.sql(task["sql"])
-    if "keep" in task:
-        kept = answer.cache()
-        kept.count()
-        kept.createOrReplaceTempView(task["keep"])
-        return {}
-    rows = [[plain(value) for value in row] for row in answer.collect()]
-    return {"columns": answer.columns, "rows": rows}
+def keep(name, sql):
+    kept = spark.sql(sql).cache()
+    kept.count()
+    kept.createOrReplaceTempView(name)
 
 
-for line in sys.stdin:
-    try:
-        outcome = done(json.loads(line))
-    except Exception as error:  # Whatever is wrong is the outcome.
-        outcome = {"error": str(error)}
-    print(json.dumps(outcome, default=str), file=outcomes, flush=True)
+def answer(sql):
+    result = spark.sql(sql)
+    return result.columns, result.collect()
+
+
+serve(table, keep, answer)
 spark.stop()
