@@ -156,3 +156,42 @@ fn the_reference_of_commands_is_what_help_prints() {
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(written == reference, "docs/commands.md is old: UPDATE_GOLDEN=1 writes it anew");
 }
+
+/// Each command as the reference has it, with its help.
+fn described(reference: &str) -> impl Iterator<Item = (&str, &str)> {
+    reference.split("\n## bactrian ").skip(1).flat_map(|part| part.split("\n### bactrian ")).map(
+        |part| {
+            let (command, help) = part.split_once('\n').expect("a title");
+            (command.trim(), help)
+        },
+    )
+}
+
+#[test]
+fn json_of_each_command_is_documented() {
+    let docs = bactrian_fixtures::repository().join("docs");
+    let read = |name: &str| fs::read_to_string(docs.join(name)).expect("a document");
+    let (reference, json, questions) = (read("commands.md"), read("json.md"), read("questions.md"));
+    let (without_json, _) = json.split_once("It prints one object").expect("the list");
+    let mut commands = 0;
+    for (command, help) in described(&reference) {
+        let prints_json = help.contains("--json ") || help.contains("--json\n");
+        if help.contains("\nCommands:") && !prints_json {
+            continue;
+        }
+        let is_described = json.lines().any(|line| {
+            line.strip_prefix("| ").is_some_and(|row| {
+                row.split('|').next().is_some_and(|cell| cell.contains(&format!("`{command}`")))
+            })
+        }) || json.contains(&format!("`{command} --json` prints"))
+            || questions.contains(&format!("(`bactrian {command}`)"));
+        let is_excepted = without_json.contains(&format!("`{command}`"));
+        assert_eq!(
+            (is_described, is_excepted),
+            (prints_json, !prints_json),
+            "{command}: docs/json.md has its fields, or names it among those without"
+        );
+        commands += 1;
+    }
+    assert!(commands > 40, "{commands}");
+}
