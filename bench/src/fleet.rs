@@ -2,21 +2,17 @@
 //! the stacks of a real trace, as it was shipped and after a roll-up.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Instant;
 
-use bactrian_fleet::questions::{QUESTIONS, STEPS, Window};
-use bactrian_tables::schema::{FLEET_STACKS, OF_FLEETS, SAMPLES};
+use bactrian_fleet::questions::{QUESTIONS, STEPS};
+use bactrian_tables::schema::{FLEET_STACKS, SAMPLES};
 
 use super::{build, folder};
 use xtask::Outcome;
 use xtask::command::{cargo, root, succeed};
-
-/// When the fleet that is made begins.
-const BEGIN: u64 = 1_795_010_400;
 
 /// What is measured.
 struct Options {
@@ -24,12 +20,14 @@ struct Options {
     hosts: u64,
     minutes: u64,
     engines: Vec<String>,
+    /// A store that is there already, and is asked as it is.
+    store: Option<PathBuf>,
 }
 
 impl Options {
     fn of(arguments: &[String]) -> Result<Options, String> {
-        let engines = ["datafusion", "duckdb", "spark"].map(str::to_owned).to_vec();
-        let mut options = Options { trace: None, hosts: 1000, minutes: 60, engines };
+        let engines = ["datafusion", "duckdb", "chdb", "spark"].map(str::to_owned).to_vec();
+        let mut options = Options { trace: None, hosts: 1000, minutes: 60, engines, store: None };
         let mut arguments = arguments.iter();
         while let Some(option) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -38,6 +36,7 @@ impl Options {
                 "--trace" => options.trace = Some(PathBuf::from(value)),
                 "--hosts" => options.hosts = number()?,
                 "--minutes" => options.minutes = number()?,
+                "--store" => options.store = Some(PathBuf::from(value)),
                 "--engines" => options.engines = value.split(',').map(str::to_owned).collect(),
                 _ => return Err(format!("there is no option {option}")),
             }
@@ -49,10 +48,13 @@ impl Options {
 pub fn run(arguments: &[String]) -> Outcome {
     let options = Options::of(arguments)?;
     let built = build()?;
+    let bactrian = built.join("bactrian");
+    if let Some(store) = &options.store {
+        return time_all(&options, &bactrian, store, "as it is");
+    }
     succeed(&mut cargo(
         "build --quiet --profile dist --package bactrian-fleet --example make_fleet",
     ))?;
-    let bactrian = built.join("bactrian");
     let engine = built.join("bactrian-query");
     if !engine.exists() {
         return Err(format!("{}: `make query` builds it", engine.display()));
@@ -80,15 +82,16 @@ pub fn run(arguments: &[String]) -> Outcome {
             println!("rolled up in {:.0} s", begin.elapsed().as_secs_f64());
         }
         println!("\n{state}: {}", sizes(&store, options.hosts * options.minutes)?);
-        for engine_name in &options.engines {
-            println!("\n{engine_name}, {state}; seconds");
-            match engine_name.as_str() {
-                "datafusion" => time_ours(&engine, &store)?,
-                name => time_others(name, &store, options.minutes)?,
-            }
-        }
+        time_all(&options, &bactrian, &store, state)?;
     }
     Ok(())
+}
+
+fn time_all(options: &Options, bactrian: &Path, store: &Path, state: &str) -> Outcome {
+    options.engines.iter().try_for_each(|engine| {
+        println!("\n{engine}, {state}; seconds");
+        time(engine, bactrian, store)
+    })
 }
 
 /// A trace with many real stacks: that of the compiler at work.
@@ -129,77 +132,48 @@ fn sum(folder: &Path) -> std::io::Result<(u64, u64)> {
     Ok((files, bytes))
 }
 
-/// Each question by itself, with the steps before it: what a person waits for.
-fn time_ours(engine: &Path, store: &Path) -> Outcome {
-    for option in std::iter::once(None).chain(QUESTIONS.iter().map(|it| Some(it.option))) {
-        let mut ask = Command::new(engine);
-        ask.arg("fleet").arg(store).arg("--json").stdout(Stdio::null());
-        ask.args(option.iter().flat_map(|option| ["--show", option]));
-        let begin = Instant::now();
-        succeed(&mut ask)?;
-        let what =
-            option.map_or("all questions, with steps".to_owned(), |it| format!("{it}, with steps"));
-        println!("{:8.2}  {what}", begin.elapsed().as_secs_f64());
-    }
-    Ok(())
-}
-
-/// Each step and each question, one after the other in one session.
-fn time_others(engine: &str, store: &Path, minutes: u64) -> Outcome {
-    let tools = root().join(".cache/consumers");
-    let python = tools.join(format!("{engine}/bin/python"));
-    if !python.exists() {
-        return Err(format!(
-            "{}: `cargo xtask query` and, for Spark, `test --all` get it",
-            python.display()
-        ));
-    }
-    let (begin, end) = (BEGIN, BEGIN + minutes * 60);
-    let window = Window { begin, end, step: 60, service: None, host: None };
-    let place = store.display();
-    let mut queries: Vec<(String, String)> = Vec::new();
-    for table in OF_FLEETS {
-        let name = table.name;
-        // There are no snapshots: a table without rows.
-        let sql = match store.join(name).is_dir() {
-            true => format!(
-                "create view {name} as select * from read_parquet('{place}/{name}/**/*.parquet', hive_partitioning = false)"
-            ),
-            false => {
-                let columns = table.columns.iter().map(|it| {
-                    let kind = if it.kind.sql() == "VARCHAR" { "STRING" } else { it.kind.sql() };
-                    format!("cast(null as {kind}) as {}", it.name)
-                });
-                let columns = columns.collect::<Vec<_>>().join(", ");
-                format!("create table {name} as select {columns} where 1 = 0")
-            }
-        };
-        queries.push((format!("table {name}"), sql));
-    }
-    queries.extend(STEPS.iter().map(|step| {
-        let sql = format!("create table {} as {}", step.name, window.of(step.sql));
-        (format!("step {}", step.name), sql)
-    }));
-    queries.extend(QUESTIONS.iter().map(|it| (it.option.to_owned(), window.of(it.sql))));
-    let mut command = Command::new(&python);
-    command.arg(root().join(format!("consumers/{engine}_answers.py"))).arg(store);
-    command.env("PYSPARK_PYTHON", &python).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("{}: {error}", python.display()))?;
-    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err("there are no pipes to it".to_owned());
-    };
-    let text: String = queries.iter().map(|(_, sql)| format!("{sql}\n;\n")).collect();
-    let writer = thread::spawn(move || stdin.write_all(text.as_bytes()));
-    let mut begin = Instant::now();
-    for ((what, _), line) in queries.iter().zip(BufReader::new(stdout).lines()) {
-        let line = line.map_err(|error| error.to_string())?;
-        if line.starts_with("{\"error\"") {
-            return Err(format!("{what}: {line}"));
+/// Each step and each question of the first screen, one after the other in one session.
+fn time(engine: &str, bactrian: &Path, store: &Path) -> Outcome {
+    let mut ask = Command::new(bactrian);
+    ask.arg("fleet").arg(store).args(["--json", "--progress"]);
+    if engine != "datafusion" {
+        let tools = root().join(".cache/consumers");
+        let python = tools.join(format!("{engine}/bin/python"));
+        if !python.exists() {
+            return Err(format!("{}: `cargo xtask test --all` gets it", python.display()));
         }
-        println!("{:8.2}  {what}", begin.elapsed().as_secs_f64());
-        begin = Instant::now();
+        let engine = match engine {
+            "spark" => "spark:local[2]".to_owned(),
+            _ => format!("{engine}:{}", python.display()),
+        };
+        ask.arg("--engine").arg(engine).env("PYSPARK_PYTHON", &python);
     }
-    let written = writer.join().map_err(|_| "the writer failed".to_owned())?;
-    written.map_err(|error| error.to_string())?;
-    child.wait().map(drop).map_err(|error| error.to_string())
+    let mut child = ask
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", bactrian.display()))?;
+    let stderr = child.stderr.take().ok_or("there is no pipe from it")?;
+    let steps = STEPS.iter().map(|step| format!("step {}", step.name));
+    let questions = QUESTIONS.iter().map(|question| question.option.to_owned());
+    let mut done = steps.chain(["totals".to_owned()]).chain(questions);
+    let begin = Instant::now();
+    let mut last = begin;
+    for line in BufReader::new(stderr).lines() {
+        let line = line.map_err(|error| error.to_string())?;
+        if line.starts_with("progress ") {
+            // The first one starts the engine as well.
+            let what = done.next().unwrap_or_default();
+            println!("{:8.2}  {what}", last.elapsed().as_secs_f64());
+            last = Instant::now();
+        } else {
+            println!("{line}");
+        }
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    println!("{:8.2}  all", begin.elapsed().as_secs_f64());
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{engine}: {status}")),
+    }
 }

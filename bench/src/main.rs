@@ -43,7 +43,7 @@ usage: cargo xtask bench WHAT
   gc        [--program NAME] [--rounds N] | --name NAME [--rounds N] -- COMMAND.. | --summary
   page      [--trace FILE] [--heap FILE] [--rounds N]
   view      [TRACE..]
-  fleet     [--trace FILE] [--hosts N] [--minutes N] [--engines datafusion,duckdb,spark]
+  fleet     [--trace FILE] [--hosts N] [--minutes N] [--engines datafusion,duckdb,chdb,spark] [--store FOLDER]
   coverage  [EXACT-TRACE..]
   generate-trace --shape deep|wide|many [--events N] [--seed N] -o FILE";
 

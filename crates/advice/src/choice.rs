@@ -55,11 +55,13 @@ pub struct Choice {
     pub keeps_present: bool,
 }
 
-/// All settings with known or predicted values: each `s` that was run, with each `o` that is considered or was run.
+/// All settings with known or predicted values: those that were run, and each `s` that was run with each `o` that is considered and
+/// within reach of the model.
 pub fn cells(model: &Model, run: &[Setting]) -> Vec<Cell> {
     let mut settings: Vec<Setting> = run.to_vec();
     for s in model.sizes() {
-        settings.extend(OVERHEADS.iter().map(|&o| Setting { s, o }));
+        let overheads = OVERHEADS.into_iter().filter(|&o| model.reaches(o));
+        settings.extend(overheads.map(|o| Setting { s, o }));
     }
     settings.sort_unstable();
     settings.dedup();
@@ -192,7 +194,8 @@ mod tests {
         let runs = [program.run(1 << 18, 120), program.run(1 << 18, 77), program.run(1 << 20, 120)];
         let settings: Vec<_> = runs.iter().map(|run| run.setting).collect();
         let cells = cells(&Model::fit(&runs), &settings);
-        assert_eq!(cells.len(), 2 * OVERHEADS.len() + 1);
+        // All but 20 and 400, which are out of reach.
+        assert_eq!(cells.len(), 2 * (OVERHEADS.len() - 2) + 1);
         assert_eq!(cells.iter().filter(|cell| cell.is_measured).count(), 3);
     }
 }

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(at(K256 * 4, 80).source, Source::Model);
         // Only another s was run with this o.
         assert_eq!(at(K256 * 4, 44).source, Source::Model);
-        assert_eq!(at(K256, 400).source, Source::Extrapolated);
+        assert_eq!(at(K256, 300).source, Source::Extrapolated);
         assert_eq!(at(K256 * 16, 80).source, Source::Unknown);
         assert_eq!(at(K256 * 16, 80).time, None);
         assert_eq!(at(K256, 120).time_factor, Some(1.0));

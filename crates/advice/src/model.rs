@@ -186,6 +186,14 @@ impl Model {
         Some([run().min()?, run().max()?])
     }
 
+    /// Whether an `o` is near enough to those that the law was fitted to: it changes the work or the heap by a factor of two at most.
+    /// What was fitted to 200 and 334 says nothing about 20.
+    pub fn reaches(&self, o: u64) -> bool {
+        self.fitted().is_some_and(|[low, high]| {
+            work_factor(o) <= 2.0 * work_factor(low) && o + 100 <= 2 * (high + 100)
+        })
+    }
+
     /// All values of `s` that were run, in order.
     pub fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.points.iter().map(|point| point.setting.s).collect();
@@ -439,6 +447,18 @@ pub(crate) mod tests {
         assert_eq!(model.predict(Setting { s: 1 << 22, o: 120 }), None, "s is never modelled");
         assert_eq!(model.sizes(), [K256, 1 << 20]);
         assert!((model.widened - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn settings_far_from_those_that_were_run_are_out_of_reach() {
+        let program = Lawful::USUAL;
+        let reach = |low, high| {
+            let model = Model::fit(&[program.run(K256, low), program.run(K256, high)]);
+            [20, 30, 40, 60, 80, 200, 300, 400].map(|o| model.reaches(o))
+        };
+        assert_eq!(reach(40, 120), [true, true, true, true, true, true, true, false]);
+        assert_eq!(reach(200, 334), [false, false, false, true, true, true, true, true]);
+        assert!(!Model::fit(&[program.run(K256, 120)]).reaches(120), "there is no law");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Decides which run comes next: as few runs as possible, the last of which verifies the recommendation.
 //!
 //! First the program runs unchanged, twice, for the noise; then with the default `s` and another `o`, for the law; then with
-//! larger minor heaps, as long as they help; then with what the model recommends. If that run is outside its prediction, the
+//! larger minor heaps, as long as they help, or with smaller ones if they are much of the memory; then with what the model recommends. If that run is outside its prediction, the
 //! model is fitted again, and its new recommendation is run, as long as the budget lasts. When the budget is exhausted, the best
 //! setting that was run is recommended.
 
@@ -15,13 +15,15 @@ use crate::setting::{MINOR_HEAP, Setting, WORD};
 
 /// With at most this number of runs, the first is not repeated, and the noise is assumed.
 const FEW: usize = 4;
-/// The factor by which the minor heap grows with each step.
+/// The factor by which the minor heap grows or shrinks with each step.
 const STEP: u64 = 4;
 /// The maximum number of steps.
 const STEPS: u64 = 2;
 /// A step that saves less than this fraction of the promoted words, or costs time beyond this fraction and the noise, is the
 /// last.
 const WORTH_A_STEP: f64 = 0.03;
+/// Minor heaps that take more than this fraction of the memory are rather too large than too small.
+const MUCH: f64 = 0.125;
 
 /// The budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +61,7 @@ pub enum Why {
     Noise,
     /// To measure the effect of another `o`.
     Law,
-    /// To measure the effect of a larger minor heap.
+    /// To measure the effect of another minor heap.
     MinorHeap,
     /// To check the model's recommendation.
     Verification,
@@ -72,7 +74,7 @@ impl Why {
             Why::Present => "unchanged",
             Why::Noise => "again, to measure noise",
             Why::Law => "another o, to fit the law",
-            Why::MinorHeap => "a larger minor heap",
+            Why::MinorHeap => "another minor heap",
             Why::Verification => "to verify the recommendation",
         }
     }
@@ -106,7 +108,7 @@ pub fn next(runs: &[Measurement], goal: Goal, budget: Budget) -> Option<Next> {
             return Some(Next { setting: Some(setting), why: Why::Law, predicted: None });
         }
         let mut before = first;
-        for s in larger_minor_heaps(present.s).filter(|s| fits(first, *s, goal)) {
+        for s in other_minor_heaps(first, goal) {
             let setting = Setting { s, ..present };
             let Some(run) = runs.iter().find(|run| run.setting == setting) else {
                 return Some(Next { setting: Some(setting), why: Why::MinorHeap, predicted: None });
@@ -134,6 +136,23 @@ pub fn larger_minor_heaps(present: u64) -> impl Iterator<Item = u64> {
     steps.filter(|s| MINOR_HEAP.contains(s))
 }
 
+/// The other minor heaps that may be worth a run, the nearest first.
+fn other_minor_heaps(first: &Measurement, goal: Goal) -> Vec<u64> {
+    let present = first.setting.s;
+    let wants_speed = matches!(goal, Goal::Memory(limit) if first.rss <= limit);
+    if !wants_speed && minor_bytes(first, present) as f64 > MUCH * first.rss as f64 {
+        let steps = (1..=STEPS).map(|step| present / STEP.pow(step as u32));
+        return steps.filter(|s| MINOR_HEAP.contains(s)).collect();
+    }
+    larger_minor_heaps(present).filter(|s| fits(first, *s, goal)).collect()
+}
+
+/// What the minor heaps of all domains take, if each has this number of words.
+fn minor_bytes(first: &Measurement, s: u64) -> u64 {
+    let domains = first.counts.map_or(1, |counts| counts.domains.max(1));
+    s.saturating_mul(WORD).saturating_mul(domains)
+}
+
 /// A second `o`, far enough from the present one to show a difference, in the direction of the goal.
 fn other_overhead(first: &Measurement, goal: Goal) -> u64 {
     let wants_less_memory = match goal {
@@ -151,8 +170,7 @@ fn other_overhead(first: &Measurement, goal: Goal) -> u64 {
 
 /// Whether a minor heap of this size leaves enough of the goal's memory for the rest.
 fn fits(first: &Measurement, s: u64, goal: Goal) -> bool {
-    let domains = first.counts.map_or(1, |counts| counts.domains.max(1));
-    let more = s.saturating_sub(first.setting.s).saturating_mul(WORD).saturating_mul(domains);
+    let more = minor_bytes(first, s.saturating_sub(first.setting.s));
     match goal {
         Goal::Memory(limit) => more < limit / 2,
         // A smaller major heap could not make up for it.
@@ -165,8 +183,13 @@ fn is_worth_a_step(before: &Measurement, after: &Measurement, model: &Model) -> 
     let promoted = |run: &Measurement| run.counts.map_or(0, |counts| counts.promoted_words) as f64;
     let time = |run: &Measurement| run.time(model.time_by);
     let fewer = 1.0 - promoted(after) / promoted(before).max(1.0);
+    let smaller = 1.0 - after.rss as f64 / before.rss.max(1) as f64;
     let faster = 1.0 - time(after) / time(before).max(f64::MIN_POSITIVE);
-    fewer > WORTH_A_STEP && faster > -WORTH_A_STEP.max(2.0 * model.time_noise)
+    let bearable = WORTH_A_STEP.max(2.0 * model.time_noise);
+    match after.setting.s > before.setting.s {
+        true => fewer > WORTH_A_STEP && faster > -bearable,
+        false => smaller > WORTH_A_STEP && faster > -bearable.max(smaller),
+    }
 }
 
 #[cfg(test)]
@@ -174,15 +197,27 @@ mod tests {
     use super::*;
     use crate::model::tests::Lawful;
 
+    const USUAL: Setting = Setting { s: 262_144, o: 120 };
+
     /// Makes the planned runs, with a program that obeys the law except for the factors `off`.
     fn play(
         goal: Goal,
         budget: Budget,
         off: impl Fn(Setting) -> (f64, f64),
     ) -> (Vec<Measurement>, Vec<Why>) {
+        play_from(USUAL, goal, budget, off)
+    }
+
+    /// The same for a program that has other parameters unless it is given some.
+    fn play_from(
+        present: Setting,
+        goal: Goal,
+        budget: Budget,
+        off: impl Fn(Setting) -> (f64, f64),
+    ) -> (Vec<Measurement>, Vec<Why>) {
         let (mut runs, mut whys) = (Vec::new(), Vec::new());
         while let Some(Next { setting, why, .. }) = next(&runs, goal, budget) {
-            let setting = setting.unwrap_or(Setting { s: 262_144, o: 120 });
+            let setting = setting.unwrap_or(present);
             runs.push(Lawful::USUAL.run_off(setting, off(setting)));
             whys.push(why);
             assert!(runs.len() <= budget.runs, "{whys:?}");
@@ -216,6 +251,24 @@ mod tests {
         let budget = Budget { runs: 10, seconds: 1e6 };
         let (_, whys) = play(goal, budget, off);
         assert!(whys.contains(&Why::Verification), "{whys:?}");
+    }
+
+    /// As in Coq, which gives itself 256 MB of minor heap unless `OCAMLRUNPARAM` is set.
+    #[test]
+    fn minor_heaps_that_are_most_of_the_memory_are_made_smaller() {
+        let present = Setting { s: 1 << 25, o: 120 };
+        let (_, rss) = Lawful::USUAL.truth(present);
+        for goal in [Goal::Memory((0.9 * rss) as u64), Goal::Slower(0.05), Goal::Balance] {
+            let (runs, whys) = play_from(present, goal, Budget::default(), LAWFUL);
+            assert!(whys.contains(&Why::MinorHeap), "{goal:?} {whys:?}");
+            let least = runs.iter().map(|run| run.rss).min().expect("there are runs");
+            assert!((least as f64) < 0.6 * rss, "{goal:?} {runs:?}");
+            assert!(runs.iter().all(|run| run.setting.s <= present.s), "{goal:?} {runs:?}");
+        }
+        // Memory that is free may be used.
+        let goal = Goal::Memory(rss as u64 * 100);
+        let (runs, _) = play_from(present, goal, Budget::default(), LAWFUL);
+        assert!(runs.iter().all(|run| run.setting.s >= present.s), "{runs:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ export const WHY: Record<GcRunRow["why"], string> = {
   present: "unchanged",
   noise: "again, to measure noise",
   law: "another o, to fit the law",
-  "minor-heap": "a larger minor heap",
+  "minor-heap": "another minor heap",
   verification: "to verify the recommendation",
 };
 
