@@ -84,7 +84,7 @@ impl Subject {
             None => Stdio::null(),
         };
         let ((output, program_output), (error, program_error)) = (io::pipe()?, io::pipe()?);
-        let drains = [drain(output), drain(error)];
+        let drains = [drain(output)?, drain(error)?];
         let measure = Measure {
             program: self.program.clone(),
             name: self.name.clone(),
@@ -112,11 +112,11 @@ struct Drained {
     last: VecDeque<u8>,
 }
 
-fn drain(mut stream: impl Read + Send + 'static) -> Drain {
+fn drain(mut stream: impl Read + Send + 'static) -> io::Result<Drain> {
     let drained = Drained { hash: DefaultHasher::new(), last: VecDeque::new() };
     let drained = std::sync::Arc::new(std::sync::Mutex::new(drained));
     let ours = drained.clone();
-    let thread = thread::spawn(move || {
+    let thread = thread::Builder::new().spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(length @ 1..) = stream.read(&mut buffer) {
             let (Some(bytes), Ok(mut drained)) = (buffer.get(..length), ours.lock()) else {
@@ -127,8 +127,8 @@ fn drain(mut stream: impl Read + Send + 'static) -> Drain {
             let excess = drained.last.len().saturating_sub(KEPT);
             drained.last.drain(..excess);
         }
-    });
-    Drain(drained, thread)
+    })?;
+    Ok(Drain(drained, thread))
 }
 
 impl Drain {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anyhow::Context;
 use bactrian_analysis::heap::{Heap, HeapError, OpenOptions, Types, info};
 use bactrian_capture::DEFAULT_RATE;
 use bactrian_live::{Limits, recording};
@@ -19,10 +20,10 @@ use crate::commands::{fleet, gc};
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
 use crate::live::Session;
-use crate::live::opening::{HowToWatch, WAITING, short_name, stay};
+use crate::live::opening::{HowToWatch, NO_THREAD, WAITING, short_name, stay};
 use crate::live::shared::SharedSession;
 use crate::live::snapshots::SnapshotsOf;
-use crate::live::source::Target;
+use crate::live::source::{ReservedThread, Target};
 use crate::open::{self, bad_snapshot, open_evidence};
 use crate::output::{Color, Console};
 use crate::python_engine::OtherEngine;
@@ -124,9 +125,10 @@ impl ShownArgs {
         let mut started = None;
         if let Some((name, arguments)) = command.split_first() {
             let (messages, incoming) = sync_channel(WAITING);
+            let thread = ReservedThread::new().context(NO_THREAD)?;
             let program = HOW.start(name, arguments, messages)?;
             let session = Session::new(incoming, Limits::default()).with_wish(program.wish);
-            let session = SharedSession::start(session);
+            let session = SharedSession::start(session, thread);
             let name = short_name(name);
             let file = File::live(Path::new(&name), Box::new(session.clone()));
             files.push(self.with_snapshots(file, program.pid, running));
@@ -160,7 +162,7 @@ impl ShownArgs {
         if let Some(wish) = wish {
             session = session.with_wish(wish);
         }
-        let session = SharedSession::start(session);
+        let session = SharedSession::start(session, ReservedThread::new().context(NO_THREAD)?);
         if !is_live {
             session.wait();
         }

@@ -366,10 +366,13 @@ from memory_runs group by service order by service",
         name: "held_classes",
         option: "held-classes",
         about: "what all hosts hold by class, in the last snapshot of each service on each host within thirty days",
-        sql: "select service, class, count(distinct host) as hosts, sum(blocks) as blocks, sum(bytes) as bytes, sum(retained) as retained
-from heaps join (select service, host, max(snapshot) as snapshot from heaps
-    where time >= :snapshots and time < :end and :wanted group by service, host) as newest using (service, host, snapshot)
-group by service, class order by sum(bytes) desc, service, class limit 50",
+        // Engines do not agree on what `bytes` means in an `order by`: the column or the sum of that name.
+        sql: "select service, class, hosts, blocks, held as bytes, retained
+from (select service, class, count(distinct host) as hosts, sum(blocks) as blocks, sum(bytes) as held, sum(retained) as retained
+  from heaps join (select service, host, max(snapshot) as snapshot from heaps
+      where time >= :snapshots and time < :end and :wanted group by service, host) as newest using (service, host, snapshot)
+  group by service, class) as summed
+order by held desc, service, class limit 50",
     },
 ];
 

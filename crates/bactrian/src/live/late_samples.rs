@@ -15,6 +15,8 @@ use bactrian_capture::temporary::TemporaryFolder;
 
 use crate::commands::record_running::refused;
 use crate::failure::Failure;
+use crate::live::opening::NO_THREAD;
+use crate::live::source::ReservedThread;
 
 const NAP: Duration = Duration::from_millis(2);
 /// Sampling ends at this file size, in bytes: nobody looks after the file.
@@ -38,10 +40,12 @@ impl LateSamples {
             page: page.path().map(|path| path.into_os_string().into_vec()),
             ..Settings::new(path.as_os_str().as_bytes().to_vec())
         };
+        // Before the process is touched, for there may be no thread.
+        let thread = ReservedThread::new().context(NO_THREAD)?;
         let mut recording = LateRecording::begin(pid, &settings).map_err(refused)?;
         let is_over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_over);
-        let thread = thread::spawn(move || {
+        let thread = thread.run(move || {
             let is_small = || path.metadata().map_or(0, |file| file.len()) < MOST;
             while !told.load(Ordering::Acquire) && is_small() {
                 match recording.look() {

@@ -15,7 +15,7 @@ use bactrian_capture::{DEFAULT_RATE, doctor, find_program};
 use bactrian_live::client::Client;
 use bactrian_live::recording;
 
-use super::source::{self, Started, Target, Watched};
+use super::source::{self, Started, Target, Watched, Watcher};
 use super::{Message, Wish};
 use crate::commands::record::refused;
 use crate::failure::{Failure, Status};
@@ -58,10 +58,11 @@ impl HowToWatch<'_> {
             trace: None,
             sampling: self.rate > 0.0,
         };
-        let watch = Watch::launch(wanted)
-            .with_context(|| format!("cannot start {}", name.to_string_lossy()))?;
+        let cannot_start = || format!("cannot start {}", name.to_string_lossy());
+        let watcher = Watcher::new(output).with_context(cannot_start)?;
+        let watch = Watch::launch(wanted).with_context(cannot_start)?;
         let name = short_name(name);
-        Ok(source::watch(Watched { watch, name, period: self.every, output }, messages))
+        Ok(watcher.watch(Watched { watch, name, period: self.every }, messages))
     }
 
     /// Observes a running program, or plays a recording. Returns how to send requests to it, if that is
@@ -76,13 +77,14 @@ impl HowToWatch<'_> {
                 let watch =
                     Watch::attach(pid).with_context(|| format!("there is no process {pid}"))?;
                 let (name, period) = (process_name(pid), self.every);
-                let watched = Watched { watch, name, period, output: Vec::new() };
-                Ok(Some(source::watch(watched, messages).wish))
+                let watcher = Watcher::new(Vec::new()).context(NO_THREAD)?;
+                Ok(Some(watcher.watch(Watched { watch, name, period }, messages).wish))
             }
             Target::Address(address) => {
                 let client = Client::connect(address.clone(), self.token.as_bytes(), true)
                     .with_context(|| format!("cannot connect to {address}"))?;
-                Ok(Some(source::connect(client, false, messages)))
+                let wish = source::connect(client, false, messages).context(NO_THREAD)?;
+                Ok(Some(wish))
             }
             Target::File(path) => {
                 source::play(&path, messages).map_err(|error| bad_recording(&path, &error))?;
@@ -91,6 +93,9 @@ impl HowToWatch<'_> {
         }
     }
 }
+
+/// Where processes are limited (`ulimit -u`), which counts threads.
+pub const NO_THREAD: &str = "cannot start a thread";
 
 /// The name of a program without its directory.
 pub fn short_name(name: &OsStr) -> String {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bactrian_analysis::live::source::{LiveNow, LiveSource, LiveState};
 
+use super::source::ReservedThread;
 use super::{Session, Status};
 
 /// The interval between updates.
@@ -26,14 +27,14 @@ struct Inner {
 }
 
 impl SharedSession {
-    /// Receives messages in the background from now on.
-    pub fn start(session: Session) -> SharedSession {
+    /// Receives messages on a thread from now on.
+    pub fn start(session: Session, thread: ReservedThread<()>) -> SharedSession {
         let shared = SharedSession(Arc::new(Mutex::new(Inner {
             session: Some(session),
             notices: Vec::new(),
         })));
         let own = shared.clone();
-        thread::spawn(move || {
+        thread.run(move || {
             while own.lock().take_in() {
                 thread::sleep(EVERY);
             }

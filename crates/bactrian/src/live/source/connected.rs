@@ -1,6 +1,7 @@
 //! A program that reports its own numbers.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread;
 
@@ -13,12 +14,15 @@ use crate::live::{Message, Status, Wish};
 ///
 /// If the same program is also observed from outside, `is_beside` omits what is known from there: its state,
 /// and the numbers of its runtime.
+///
+/// # Errors
+/// If there can be no other thread.
 pub fn connect(
     (mut client, incoming): (Client, Receiver<Incoming>),
     is_beside: bool,
     messages: SyncSender<Message>,
-) -> Wish {
-    thread::spawn(move || {
+) -> io::Result<Wish> {
+    thread::Builder::new().spawn(move || {
         let mut outside = HashSet::new();
         for incoming in incoming {
             let message = match incoming {
@@ -35,8 +39,8 @@ pub fn connect(
                 return;
             }
         }
-    });
-    Box::new(move |action| client.control(action).map(drop).map_err(|error| error.to_string()))
+    })?;
+    Ok(Box::new(move |action| client.control(action).map(drop).map_err(|error| error.to_string())))
 }
 
 fn is_known_outside(event: &Event, outside: &mut HashSet<ObserverId>) -> bool {

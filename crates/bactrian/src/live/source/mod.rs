@@ -3,10 +3,12 @@
 mod connected;
 mod outside;
 mod played;
+mod reserved;
 mod target;
 mod watched;
 
 pub use connected::connect;
 pub use played::play;
+pub use reserved::ReservedThread;
 pub use target::{Target, observed};
-pub use watched::{Started, Watched, watch};
+pub use watched::{Started, Watched, Watcher};

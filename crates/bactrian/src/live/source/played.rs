@@ -15,8 +15,8 @@ use crate::live::{Message, Status};
 /// If it is not a recording. Damage further on is a notice: everything before it can be viewed.
 pub fn play(path: &Path, messages: SyncSender<Message>) -> Result<(), RecordingError> {
     let player = Player::new(File::open(path).map_err(RecordingError::Io)?)?;
-    thread::spawn(move || pass_on(player, &messages));
-    Ok(())
+    let thread = thread::Builder::new().spawn(move || pass_on(player, &messages));
+    thread.map(drop).map_err(RecordingError::Io)
 }
 
 fn pass_on(mut player: Player<File>, messages: &SyncSender<Message>) {

@@ -1,7 +1,7 @@
 //! A program on this machine, observed from outside; with its own numbers, if it is linked with our library.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, PipeReader, Read, Write};
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
@@ -14,6 +14,7 @@ use bactrian_live::{Action, Event, LogLine, Program, Stamp, place};
 
 use super::connected::connect;
 use super::outside;
+use super::reserved::ReservedThread;
 use super::target::socket;
 use crate::live::{Message, Status, Wish};
 
@@ -25,8 +26,6 @@ pub struct Watched {
     pub name: String,
     /// The interval between reads.
     pub period: Duration,
-    /// Its captured output, unless that goes where ours goes.
-    pub output: Vec<PipeReader>,
 }
 
 /// A program that is being observed.
@@ -47,29 +46,47 @@ const LONGEST_LINE: u64 = 16 << 10;
 /// The interval between updates of allocation sites.
 const SITES_EVERY: Duration = Duration::from_secs(1);
 
-/// Observes a program until it has ended or the receiver is gone.
-pub fn watch(watched: Watched, messages: SyncSender<Message>) -> Started {
-    let (wishes, wanted) = channel();
-    let pid = watched.watch.pid();
-    let began = Instant::now();
-    for output in watched.output {
-        let messages = messages.clone();
-        thread::spawn(move || pass_on(output, began, &messages));
+/// The threads that observe a program.
+pub struct Watcher {
+    looking: ReservedThread<Option<ExitStatus>>,
+    passing_on: Vec<(ReservedThread<()>, PipeReader)>,
+}
+
+impl Watcher {
+    /// Starts them, also for the program's captured output, unless that goes where ours goes.
+    ///
+    /// # Errors
+    /// If there can be no other threads.
+    pub fn new(output: Vec<PipeReader>) -> io::Result<Watcher> {
+        let thread = |output| Ok((ReservedThread::new()?, output));
+        let passing_on = output.into_iter().map(thread).collect::<io::Result<_>>()?;
+        Ok(Watcher { looking: ReservedThread::new()?, passing_on })
     }
-    let looking = Looking {
-        watch: watched.watch,
-        period: watched.period,
-        messages,
-        wanted,
-        own: None,
-        looked: None,
-        sites_told: None,
-        snapshots: 0,
-        name: watched.name,
-        said: VecDeque::new(),
-    };
-    let end = thread::spawn(move || looking.run());
-    Started { pid, wish: Box::new(move |action| send(&wishes, action)), end }
+
+    /// Observes a program until it has ended or the receiver is gone.
+    pub fn watch(self, watched: Watched, messages: SyncSender<Message>) -> Started {
+        let (wishes, wanted) = channel();
+        let pid = watched.watch.pid();
+        let began = Instant::now();
+        for (thread, output) in self.passing_on {
+            let messages = messages.clone();
+            thread.run(move || pass_on(output, began, &messages));
+        }
+        let looking = Looking {
+            watch: watched.watch,
+            period: watched.period,
+            messages,
+            wanted,
+            own: None,
+            looked: None,
+            sites_told: None,
+            snapshots: 0,
+            name: watched.name,
+            said: VecDeque::new(),
+        };
+        let end = self.looking.run(move || looking.run());
+        Started { pid, wish: Box::new(move |action| send(&wishes, action)), end }
+    }
 }
 
 fn send(wishes: &Sender<Action>, action: Action) -> Result<(), String> {
@@ -96,7 +113,7 @@ fn pass_on(output: PipeReader, began: Instant, messages: &SyncSender<Message>) {
         }
         if !is_watched {
             // The program must not notice if our standard error is closed.
-            let _ = std::io::stderr().write_all(&line);
+            let _ = io::stderr().write_all(&line);
         }
         line.clear();
     }
@@ -218,7 +235,8 @@ impl Looking {
         if let Some(path) = socket(self.watch.pid())
             && let Ok(client) = Client::connect(Address::Socket(path), &[], true)
         {
-            self.own = Some(connect(client, true, self.messages.clone()));
+            // If there can be no thread for it now, there may be later.
+            self.own = connect(client, true, self.messages.clone()).ok();
         }
     }
 
