@@ -6,6 +6,7 @@ use crate::commands;
 use crate::derived_args::DeferredArgs;
 use crate::failure::{Failure, Status};
 use crate::output::{Color, Console};
+use crate::threads;
 
 /// A memory profiler for OCaml: what a program allocates, where, and what keeps it alive.
 #[derive(Parser, Debug)]
@@ -75,8 +76,24 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether several threads may do its work. Those that start programs are not among them: each thread counts where
+    /// processes are limited.
+    fn shares_work(&self) -> bool {
+        matches!(
+            self,
+            Command::View(_)
+                | Command::Report(_)
+                | Command::Mcp(_)
+                | Command::Export(_)
+                | Command::Heap(_)
+        )
+    }
+
     /// Runs the command.
     pub fn run(self, console: &mut Console) -> Result<Status, Failure> {
+        if self.shares_work() {
+            threads::prepare()?;
+        }
         match self {
             Command::Record(args) => commands::record::run(&args, console),
             Command::Snapshot(args) => commands::snapshot::run(&args, None, console),

@@ -89,10 +89,13 @@ fn watched<T>(opened: &Opened<'_>, work: impl FnOnce() -> T) -> T {
         bar(1.0);
     };
     let answered = thread::scope(|scope| {
-        let shown = scope.spawn(show);
+        // Where there can be no other thread, nothing is shown.
+        let shown = thread::Builder::new().spawn_scoped(scope, show);
         let answered = answer.run(work);
         has_ended.store(true, Ordering::Relaxed);
-        shown.thread().unpark();
+        if let Ok(shown) = shown {
+            shown.thread().unpark();
+        }
         answered
     });
     match answered {

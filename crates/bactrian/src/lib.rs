@@ -23,6 +23,7 @@ mod origin_args;
 mod output;
 mod python_engine;
 mod shown;
+mod threads;
 mod types;
 
 use std::process::ExitCode;

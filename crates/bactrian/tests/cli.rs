@@ -332,3 +332,52 @@ fn a_flame_graph_of_two_traces_shows_what_changed() {
     assert!(same.contains("changed insignificantly") && same.contains("change: +0"), "{same}");
     assert!(!picture(&["leaky_cache_v2.ctf"]).contains("Red grew"));
 }
+
+/// `ulimit -u` counts threads, and does not hold for root.
+#[test]
+fn commands_do_with_the_threads_that_there_can_be() {
+    if !bactrian_fixtures::is_root() {
+        // Bypasses the test's output capture, so that nobody thinks that it ran.
+        std::io::stderr().write_all(b"NOT TESTED: limits of processes: it needs root\n").ok();
+        return;
+    }
+    // Nobody else's: all processes of a user count.
+    const SOMEBODY: &str = "12346";
+    let folder = tempfile::tempdir().expect("room");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).expect("it is ours");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let packed = include_bytes!("../demo/leaky_cache.1.heap.gz");
+    let heap = std::fs::File::create(path("a.heap")).expect("room");
+    std::io::copy(&mut flate2::read::GzDecoder::new(&packed[..]), &mut { heap }).expect("room");
+    std::fs::copy(fixtures().join("leaky_cache_v2.ctf"), path("a.ctf")).expect("room");
+    for command in [
+        "heap suspects a.heap",
+        "export a.heap --to hprof -o a.hprof",
+        "report a.heap -o a.html",
+        "report a.ctf -o a.html",
+    ] {
+        for processes in 1..=6 {
+            let limit = format!("--nproc={processes}");
+            let words = ["--reuid", SOMEBODY, "--regid", SOMEBODY, "--clear-groups", "prlimit"];
+            let mut limited = Command::new("setpriv");
+            limited.args(words).arg(limit).arg(env!("CARGO_BIN_EXE_bactrian"));
+            limited.args(command.split(' ')).current_dir(folder.path());
+            let output = limited.env("XDG_CACHE_HOME", folder.path()).output().expect("setpriv");
+            let said = text(&output.stderr);
+            let cell = format!("{command}, {processes} processes: {output:?}");
+            match output.status.code() {
+                Some(3) if processes == 1 => {
+                    assert!(said.contains("cannot start a thread"), "{cell}");
+                }
+                status => {
+                    assert_eq!((status, said.contains("panicked")), (Some(0), false), "{cell}")
+                }
+            }
+            for made in ["a.hprof", "a.html"] {
+                // Those that this command does not make are not there.
+                let _ = std::fs::remove_file(path(made));
+            }
+        }
+    }
+}

@@ -67,15 +67,16 @@ impl Origins {
         };
         let (changes, told) = sync_channel(MOST_WAITING);
         let grow = || told.into_iter().for_each(|batch: Vec<u32>| growing.take(&batch));
-        let (outcome, sum) = thread::scope(|scope| {
-            scope.spawn(grow);
+        let read = thread::scope(|scope| {
+            thread::Builder::new().spawn_scoped(scope, grow).ok()?;
             // If reading is cancelled, the channel is dropped and the other thread ends.
             let batch = Vec::with_capacity(BATCH);
             let mut telling = Telling { batch, changes, sum: IdSum::default() };
             let outcome = pass::run(trace, &Selection::default(), &mut telling);
             telling.send();
-            (outcome, telling.sum)
+            Some((outcome, telling.sum))
         });
+        let (outcome, sum) = read.ok_or(NoTable::Odd("there can be no other thread"))?;
         let Growing { tree, mut stacks, .. } = growing;
         if tree.cut() > 0 {
             return Err(NoTable::Odd("there are too many different stacks"));

@@ -11,6 +11,7 @@ use bactrian_snapshot::{
 
 use super::block::{Closures, Contents, Header, INFIX};
 use super::equal::{Equals, HASHED_WORDS, NO_OTHER};
+use super::helpers::help;
 use super::image::{MemoryImage, Page, Spot};
 
 /// What blocks refer to other than blocks, by address.
@@ -61,20 +62,20 @@ impl Encoder<'_> {
             let batch = (done..groups).take(BATCH * self.threads);
             let slots: Vec<_> = batch.map(|group| (group, std::sync::Mutex::new(None))).collect();
             let next = AtomicUsize::new(0);
-            thread::scope(|scope| {
-                for builder in &mut builders {
-                    let (slots, next, pages) = (&slots, &next, &pages);
-                    scope.spawn(move || {
-                        while let Some((group, slot)) =
-                            slots.get(next.fetch_add(1, Ordering::Relaxed))
-                        {
-                            let first = *group as u32 * GROUP_BLOCKS;
-                            let encoded = self.group(pages, first, builder);
-                            *slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
-                                Some(encoded);
-                        }
-                    });
+            let work = |builder: &mut GroupBuilder| {
+                while let Some((group, slot)) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let first = *group as u32 * GROUP_BLOCKS;
+                    let encoded = self.group(&pages, first, builder);
+                    *slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(encoded);
                 }
+            };
+            thread::scope(|scope| {
+                let work = &work;
+                let Some((own, others)) = builders.split_first_mut() else { return };
+                for builder in others {
+                    help(scope, move || work(builder));
+                }
+                work(own);
             });
             done += slots.len();
             for (_, slot) in slots {

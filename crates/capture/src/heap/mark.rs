@@ -9,6 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 
 use super::block::{Closures, Contents, Header, INFIX};
+use super::helpers::help;
 use super::image::{MemoryImage, Spot};
 use super::roots::SpaceKind;
 
@@ -96,13 +97,14 @@ const PATIENCE: u32 = 32;
 impl Marker<'_> {
     /// Marks everything reachable from these values that is not marked yet.
     pub fn mark(&self, values: Vec<u64>, met: &mut Met) {
-        let pool = Pool { shared: Mutex::default(), is_there_work: Condvar::new() };
-        pool.lock().parts = share(values, self.threads);
+        let shared = Shared { parts: share(values, self.threads), threads: self.threads, idle: 0 };
+        let pool = Pool { shared: Mutex::new(shared), is_there_work: Condvar::new() };
         thread::scope(|scope| {
             let work = || self.work(&pool);
-            let helpers: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
+            let helpers: Vec<_> = (1..self.threads).map(|_| help(scope, work)).collect();
+            helpers.iter().filter(|helper| helper.is_none()).for_each(|_| pool.lose_one());
             met.join(work());
-            for helper in helpers {
+            for helper in helpers.into_iter().flatten() {
                 if let Ok(found) = helper.join() {
                     met.join(found);
                 }
@@ -113,7 +115,7 @@ impl Marker<'_> {
     fn work(&self, pool: &Pool) -> Met {
         let mut met = Met::default();
         let mut stack = Vec::new();
-        while pool.take(&mut stack, self.threads) {
+        while pool.take(&mut stack) {
             let mut handfuls = 0;
             while !stack.is_empty() {
                 if handfuls % PATIENCE == 0 && (self.is_to_stop)() {
@@ -246,9 +248,9 @@ struct Pool {
     is_there_work: Condvar,
 }
 
-#[derive(Default)]
 struct Shared {
     parts: Vec<Vec<u64>>,
+    threads: usize,
     /// The number of threads that wait for work.
     idle: usize,
 }
@@ -258,8 +260,14 @@ impl Pool {
         self.shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// A thread could not be started, so nobody waits for it.
+    fn lose_one(&self) {
+        self.lock().threads -= 1;
+        self.is_there_work.notify_all();
+    }
+
     /// Takes some work, or waits for it; returns false when everything is done.
-    fn take(&self, stack: &mut Vec<u64>, threads: usize) -> bool {
+    fn take(&self, stack: &mut Vec<u64>) -> bool {
         let mut shared = self.lock();
         shared.idle += 1;
         loop {
@@ -268,7 +276,7 @@ impl Pool {
                 *stack = part;
                 return true;
             }
-            if shared.idle == threads {
+            if shared.idle == shared.threads {
                 self.is_there_work.notify_all();
                 return false;
             }

@@ -6,6 +6,7 @@ pub mod customs;
 mod encode;
 mod equal;
 mod heap_copy;
+mod helpers;
 mod hidden;
 mod image;
 mod mark;

@@ -112,8 +112,11 @@ impl Heap {
         // These are independent, single-threaded passes over the whole graph. Threads instead of rayon: a
         // waiting rayon worker runs other jobs, which could request the same computation.
         let (dominators, shares) = thread::scope(|scope| {
-            let shares = scope.spawn(|| self.shares());
-            (self.dominators(), shares.join().unwrap_or_else(|_| self.shares()))
+            let shares = thread::Builder::new().spawn_scoped(scope, || self.shares());
+            let dominators = self.dominators();
+            // Where processes are limited, there may be no other thread.
+            let shares = shares.ok().and_then(|shares| shares.join().ok());
+            (dominators, shares.unwrap_or_else(|| self.shares()))
         });
         let root = self.root();
         let held = self.holders().iter().map(|holder| {

@@ -25,6 +25,7 @@ use std::thread;
 use bactrian_snapshot::GROUP_BLOCKS;
 
 use super::encode::References;
+use super::helpers::help;
 use super::image::{MemoryImage, Page};
 use contents::{Contents, Reader, Whole};
 
@@ -140,9 +141,15 @@ impl<'i> Search<'i> {
         };
         thread::scope(|scope| {
             let work = &work;
-            let shares: Vec<_> =
-                pages.chunks(share).map(|pages| scope.spawn(move || work(pages))).collect();
-            shares.into_iter().filter_map(|share| share.join().ok()).collect()
+            let shares: Vec<_> = pages
+                .chunks(share)
+                .map(|pages| help(scope, move || work(pages)).ok_or(pages))
+                .collect();
+            let gathered = shares.into_iter().map(|share| match share {
+                Ok(helper) => helper.join().ok(),
+                Err(pages) => Some(work(pages)),
+            });
+            gathered.flatten().collect()
         })
     }
 
@@ -166,7 +173,7 @@ impl<'i> Search<'i> {
             }
         };
         thread::scope(|scope| {
-            (1..self.threads).for_each(|_| drop(scope.spawn(work)));
+            (1..self.threads).for_each(|_| drop(help(scope, work)));
             work();
         });
     }

@@ -17,6 +17,7 @@ use std::thread;
 
 use bactrian_ocaml::accounting::{Accounting, MajorHeap};
 
+use super::helpers::help;
 use super::hidden;
 use super::target::Target;
 use crate::memory::Memory;
@@ -175,7 +176,7 @@ fn sum<T: Sync>(tasks: &[T], count: impl Fn(&T) -> HeapUse + Sync) -> HeapUse {
     };
     thread::scope(|scope| {
         for _ in 1..cores.min(tasks.len()) {
-            scope.spawn(work);
+            help(scope, work);
         }
         work();
     });
