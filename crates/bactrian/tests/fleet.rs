@@ -234,6 +234,15 @@ mod consumers {
     }
 }
 
+/// Has an engine answer from a store of the last schema version, which it returns. Its files have fewer columns.
+fn check_last_version(engine: &str) -> String {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/tests/fixtures/version_1");
+    let old = old.to_str().expect("a text").to_owned();
+    let told = said(&bactrian(&["fleet", &old, "--engine", engine]));
+    assert!(told.starts_with("1 service, 1 host, 1 build; "), "{told}");
+    old
+}
+
 /// DuckDB in place of our engine.
 mod duckdb {
     use super::*;
@@ -287,25 +296,20 @@ mod duckdb {
         assert!(sentence.starts_with(&format!("search: {}", made.leak)), "{sentence}");
     }
 
-    /// Files of the last version have fewer columns.
     #[test]
     #[ignore = "needs DuckDB: cargo xtask consumers"]
     fn stores_of_the_last_version_are_read_and_wrong_ones_refused() {
-        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/tests/fixtures/version_1");
-        let old = old.to_str().expect("a text");
-        let engine = format!("duckdb:{}", python().display());
-        let told = said(&bactrian(&["fleet", old, "--engine", &engine]));
-        assert!(told.starts_with("1 service, 1 host, 1 build; "), "{told}");
+        let old = check_last_version(&format!("duckdb:{}", python().display()));
         for (engine, expected) in [
             ("duckdb:/nowhere/python3", "the driver of DuckDB is written in Python"),
             ("duckdb:/usr/bin/python3", "pip install duckdb"),
             ("chdb:/usr/bin/python3", "pip install chdb"),
         ] {
-            let refused = bactrian(&["fleet", old, "--engine", engine]);
+            let refused = bactrian(&["fleet", &old, "--engine", engine]);
             assert_eq!(refused.status.code(), Some(4), "{refused:?}");
             assert!(String::from_utf8_lossy(&refused.stderr).contains(expected), "{refused:?}");
         }
-        assert_eq!(bactrian(&["fleet", old, "--engine", "oracle"]).status.code(), Some(2));
+        assert_eq!(bactrian(&["fleet", &old, "--engine", "oracle"]).status.code(), Some(2));
     }
 }
 
@@ -314,7 +318,7 @@ mod spark {
     use super::*;
 
     #[test]
-    #[ignore = "needs Spark: cargo xtask query"]
+    #[ignore = "needs Spark: cargo xtask test --all"]
     fn spark_agrees_with_duckdb() {
         let made = made("fleet_spark");
         let by_duckdb = made.asked(answers_of_duckdb);
@@ -370,7 +374,7 @@ mod clickhouse {
     }
 
     #[test]
-    #[ignore = "needs chDB: cargo xtask query"]
+    #[ignore = "needs chDB: cargo xtask test --all"]
     fn clickhouse_agrees_with_duckdb() {
         let made = made("fleet_clickhouse");
         let expected = made.asked(answers_of_duckdb);
@@ -395,13 +399,9 @@ mod clickhouse {
     }
 
     #[test]
-    #[ignore = "needs chDB: cargo xtask query"]
+    #[ignore = "needs chDB: cargo xtask test --all"]
     fn stores_of_the_last_version_are_read() {
-        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fleet/tests/fixtures/version_1");
-        let old = old.to_str().expect("a text");
-        let engine = format!("chdb:{}", python().display());
-        let told = said(&bactrian(&["fleet", old, "--engine", &engine]));
-        assert!(told.starts_with("1 service, 1 host, 1 build; "), "{told}");
+        check_last_version(&format!("chdb:{}", python().display()));
     }
 }
 
@@ -747,7 +747,7 @@ mod stores {
     }
 
     #[test]
-    #[ignore = "needs Garage: cargo xtask query"]
+    #[ignore = "needs Garage: cargo xtask test --all"]
     fn distributed_store_may_lose_nodes_without_loss_or_duplicates() {
         let folder = bactrian_fixtures::own_folder("fleet_garage");
         let mut garage = Garage::start(&folder.join("garage"));

@@ -94,7 +94,11 @@ def keep(name, sql):
 
 
 def answer(sql):
-    result = json.loads(engine.ask(with_files(sql) + " format JSONCompact"))
+    text = engine.ask(with_files(sql) + " format JSONCompact")
+    try:
+        result = json.loads(text)
+    except ValueError as error:
+        raise RuntimeError(f"this is no answer of ClickHouse: {text[:200]}") from error
     return [column["name"] for column in result["meta"]], result["data"]
 
 

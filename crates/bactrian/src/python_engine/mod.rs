@@ -49,7 +49,7 @@ impl OtherEngine {
             Some(("duckdb", python)) if !python.is_empty() => {
                 Ok(OtherEngine::DuckDb(python.to_owned()))
             }
-            Some(("clickhouse", rest)) if rest.len() > 2 && rest.starts_with("//") => {
+            Some(("clickhouse", rest)) if rest.strip_prefix("//").is_some_and(has_host) => {
                 Ok(OtherEngine::ClickHouse(text.to_owned()))
             }
             None if text == "chdb" => Ok(OtherEngine::ChDb("python3".to_owned())),
@@ -260,6 +260,18 @@ impl FleetEngine for PythonEngine {
     }
 }
 
+/// Whether there is a host in `USER:PASSWORD@HOST:PORT/DATABASE`, and a port if there is a colon.
+fn has_host(address: &str) -> bool {
+    let authority = address.split('/').next().unwrap_or_default();
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    // The colons of `[::1]` are no port's.
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (place, None),
+    };
+    !host.is_empty() && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
 /// The path of a folder of a store.
 fn path(store: &str, folder: &str) -> Result<String, Failure> {
     if store.contains("://") {
@@ -281,4 +293,21 @@ fn spark_path() -> Option<OsString> {
     let known = env::var_os("PYTHONPATH").unwrap_or_default();
     let known: Vec<PathBuf> = env::split_paths(&known).collect();
     env::join_paths(std::iter::once(python.clone()).chain(archives).chain(known)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_clickhouse_have_a_host() {
+        for good in ["h", "h:8123", "user:pass@h:8443/db", "[::1]", "[::1]:8123/db", "u@h/db"] {
+            let address = format!("clickhouse://{good}");
+            assert_eq!(OtherEngine::parse(&address), Ok(OtherEngine::ClickHouse(address)));
+        }
+        for wrong in ["", "/db", ":8123", "user@", "h:port", "h:", "h:70000"] {
+            let refused = OtherEngine::parse(&format!("clickhouse://{wrong}"));
+            assert!(refused.is_err_and(|why| why.contains("HOST:8123")), "{wrong}");
+        }
+    }
 }
