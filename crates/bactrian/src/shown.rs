@@ -20,13 +20,14 @@ use crate::commands::{fleet, gc};
 use crate::failure::{Failure, Status};
 use crate::indexes::IndexArg;
 use crate::live::Session;
-use crate::live::opening::{HowToWatch, NO_THREAD, WAITING, short_name, stay};
+use crate::live::opening::{HowToWatch, WAITING, short_name, stay};
 use crate::live::shared::SharedSession;
 use crate::live::snapshots::SnapshotsOf;
-use crate::live::source::{ReservedThread, Target};
+use crate::live::source::Target;
 use crate::open::{self, bad_snapshot, open_evidence};
 use crate::output::{Color, Console};
 use crate::python_engine::OtherEngine;
+use crate::threads::{NO_THREAD, ReservedThread};
 use crate::types::TypesArg;
 
 /// The files to show.

@@ -15,8 +15,7 @@ use bactrian_capture::temporary::TemporaryFolder;
 
 use crate::commands::record_running::refused;
 use crate::failure::Failure;
-use crate::live::opening::NO_THREAD;
-use crate::live::source::ReservedThread;
+use crate::threads::{NO_THREAD, ReservedThread};
 
 const NAP: Duration = Duration::from_millis(2);
 /// Sampling ends at this file size, in bytes: nobody looks after the file.

@@ -20,6 +20,7 @@ use super::{Message, Wish};
 use crate::commands::record::refused;
 use crate::failure::{Failure, Status};
 use crate::output::Console;
+use crate::threads::NO_THREAD;
 
 /// The capacity of a message channel; when it is full, sources wait.
 pub const WAITING: usize = 100_000;
@@ -93,9 +94,6 @@ impl HowToWatch<'_> {
         }
     }
 }
-
-/// Where processes are limited (`ulimit -u`), which counts threads.
-pub const NO_THREAD: &str = "cannot start a thread";
 
 /// The name of a program without its directory.
 pub fn short_name(name: &OsStr) -> String {

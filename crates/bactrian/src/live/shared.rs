@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bactrian_analysis::live::source::{LiveNow, LiveSource, LiveState};
 
-use super::source::ReservedThread;
 use super::{Session, Status};
+use crate::threads::ReservedThread;
 
 /// The interval between updates.
 const EVERY: Duration = Duration::from_millis(50);

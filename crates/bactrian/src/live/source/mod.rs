@@ -3,12 +3,10 @@
 mod connected;
 mod outside;
 mod played;
-mod reserved;
 mod target;
 mod watched;
 
 pub use connected::connect;
 pub use played::play;
-pub use reserved::ReservedThread;
 pub use target::{Target, observed};
 pub use watched::{Started, Watched, Watcher};

@@ -14,9 +14,9 @@ use bactrian_live::{Action, Event, LogLine, Program, Stamp, place};
 
 use super::connected::connect;
 use super::outside;
-use super::reserved::ReservedThread;
 use super::target::socket;
 use crate::live::{Message, Status, Wish};
+use crate::threads::ReservedThread;
 
 /// How to observe a program.
 pub struct Watched {

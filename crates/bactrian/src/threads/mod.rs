@@ -1,13 +1,17 @@
 //! The threads that share the work of a command.
 
+mod reserved;
+
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
 
 use crate::failure::Failure;
-use crate::live::opening::NO_THREAD;
-use crate::live::source::ReservedThread;
+pub use reserved::ReservedThread;
+
+/// Where processes are limited (`ulimit -u`), which counts threads.
+pub const NO_THREAD: &str = "cannot start a thread";
 
 /// Gives Rayon its threads: one for each processor, or as many as there can be where processes are limited (`ulimit -u`). Rayon itself
 /// panics if it cannot have all of them.
