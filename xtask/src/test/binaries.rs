@@ -27,6 +27,9 @@ const THREADS: usize = 2;
 /// A timeout that no test program reaches, even on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(40 * 60);
 
+/// Every look at a running test program takes processor time from it.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
 /// The variable that tells a task that it runs in parallel with others.
 pub const ONE_OF_MANY: &str = "BACTRIAN_ONE_OF_MANY";
 
@@ -248,7 +251,7 @@ fn run_one(job: &mut Job, logs: &Path, used: &mut f64) -> Result<Option<Counts>,
                 child.kill().and_then(|()| child.wait()).ok();
                 break None;
             }
-            None => thread::sleep(Duration::from_millis(20)),
+            None => thread::sleep(BETWEEN_LOOKS),
         }
     };
     let mut said = Vec::new();
