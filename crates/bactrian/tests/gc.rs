@@ -39,8 +39,8 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// Thousands of rounds of `gc_steady`: enough for runs to differ by their parameters, and not only by chance.
-const ROUNDS: &str = "400";
+/// Hundreds of rounds of `gc_steady`: enough for runs to differ by their parameters, and not only by chance.
+const ROUNDS: &str = "200";
 
 /// The promoted words that the runtime itself prints.
 fn promoted(program: &Path, run: &Value) -> u64 {
@@ -92,7 +92,7 @@ fn a_kept_result_answers_other_goals_without_running_anything() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("steady.gc");
     let program = steady(Compiler::OCaml4);
-    let output = run(&["gc", "-o", path(&file), "--budget", "5", "--", path(&program), "500"]);
+    let output = run(&["gc", "-o", path(&file), "--budget", "5", "--", path(&program), "250"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     for part in [
@@ -125,7 +125,7 @@ fn a_kept_result_answers_other_goals_without_running_anything() {
 #[test]
 fn programs_that_cannot_be_tuned_say_why() {
     let steady = steady(Compiler::OCaml4);
-    let own = answer(&["gc", "--json", "--", path(&steady), "300", "own"]);
+    let own = answer(&["gc", "--json", "--", path(&steady), "100", "own"]);
     let notes = own["answers"][0]["notes"].to_string();
     assert!(own["answers"][0]["recommended"].is_null() && notes.contains("Gc.set"), "{notes}");
     let short = answer(&["gc", "--json", "--budget", "3", "--", path(&steady), "1"]);
@@ -148,7 +148,7 @@ fn programs_that_cannot_be_tuned_say_why() {
 fn two_programs_are_compared_at_equal_memory() {
     let (four, five) = (steady(Compiler::OCaml4), steady(Compiler::OCaml5));
     let arguments =
-        ["gc", "--json", "--budget", "3", "--against", path(&five), "--", path(&four), "500"];
+        ["gc", "--json", "--budget", "3", "--against", path(&five), "--", path(&four), "250"];
     let result = answer(&arguments);
     assert_eq!(result["answers"].as_array().map(Vec::len), Some(2));
     let rows = result["comparison"]["at_same_memory"].as_array().expect("rows");

@@ -16,12 +16,12 @@ use crate::traces::{allocated, duration, in_folder, info, is_clean, state};
 /// Nothing is lost; this is a tolerance for busy machines.
 const BUSY: f64 = 0.6;
 
-/// Kills the observed program with SIGKILL at moments spread over two and a half seconds, four programs at a
-/// time.
+/// Kills the observed program with SIGKILL at moments spread over seconds, four programs at a time.
 fn kill_at_random(compiler: Compiler) {
     let executable = program("steady", compiler, Variant::Plain);
-    // The quick set has fewer moments, spread as wide.
-    let runs: Vec<u64> = (0..if whole_table() { 20 } else { 8 }).collect();
+    // The quick set has fewer moments, and no late ones: what is recorded is written every second.
+    let (count, range) = if whole_table() { (20, 2_500) } else { (8, 1_500) };
+    let runs: Vec<u64> = (0..count).collect();
     thread::scope(|scope| {
         for several in runs.chunks(runs.len().div_ceil(4)) {
             let executable = &executable;
@@ -30,7 +30,7 @@ fn kill_at_random(compiler: Compiler) {
                     // Pseudorandom, but reproducible.
                     let moment = number.wrapping_mul(6_364_136_223_846_793_005).rotate_left(23);
                     let pace = if number % 3 == 0 { "idle" } else { "busy" };
-                    kill_after(executable, pace, Duration::from_millis(moment % 2_500));
+                    kill_after(executable, pace, Duration::from_millis(moment % range));
                 }
             });
         }

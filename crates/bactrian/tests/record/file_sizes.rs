@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program};
+use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program, whole_table};
 use tempfile::TempDir;
 
 /// A program with its `.cmt` file, so that a type table can be made.
@@ -114,9 +114,12 @@ fn damaged_table_of_types_is_ignored_with_a_warning() {
             assert!(said(&output).contains("run.types"), "not told: {what}");
         }
     }
-    // Only once, because it takes a tour through the page.
-    let report = bactrian(folder.path(), "", &["report", "run.1.heap", "-o", "report.html"]);
-    assert!(report.status.success() && said(&report).contains("run.types"), "{}", said(&report));
+    // It takes a tour through the page, and loads types as other commands do.
+    if whole_table() {
+        let report = bactrian(folder.path(), "", &["report", "run.1.heap", "-o", "report.html"]);
+        let said = said(&report);
+        assert!(report.status.success() && said.contains("run.types"), "{said}");
+    }
     // A table named explicitly is required.
     let named = ["heap", "types", "run.1.heap", "--types", "run.types"];
     assert_eq!(bactrian(folder.path(), "", &named).status.code(), Some(3));
