@@ -31,7 +31,7 @@ const PICTURES = process.env.BACTRIAN_PICTURES;
  */
 export const SCREENS = [
   { width: 1280, height: 800, dark: false },
-  { width: 3840, height: 2000, dark: true },
+  { width: 3840, height: 1000, dark: true },
   ...(process.env.BACTRIAN_TEST === "all"
     ? [
         { width: 1280, height: 800, dark: true },

@@ -121,12 +121,12 @@ impl Page {
         run(Path::new("ocamlopt.opt"), "-g -bin-annot leaky_cache.ml -o leaky_cache")?;
         run(Path::new("ocamlopt.opt"), "-g -bin-annot unix.cmxa steady.ml -o steady")?;
         let bactrian = &self.bactrian;
-        for (name, requests) in [("before", 5_000), ("leaky", 20_000)] {
+        for (name, requests) in [("before", 3_000), ("leaky", 12_000)] {
             self.remove_all_of(name)?;
             run(
                 bactrian,
                 &format!(
-                    "record --rate 1e-2 --snapshots major --snapshot-limits copies=64 -o {name}.ctf -- ./leaky_cache {requests}"
+                    "record --rate 2e-3 --snapshots major --snapshot-limits copies=64 -o {name}.ctf -- ./leaky_cache {requests}"
                 ),
             )?;
         }
