@@ -13,6 +13,7 @@ use crate::filter::Filter;
 use crate::measure::{Gauge, Measure};
 use crate::pass::{self, Visitor};
 use crate::selection::{Peak, Selection};
+use crate::sorted_rows::SortRows;
 use crate::trace_file::TraceFile;
 
 /// For values that do not have one known type.
@@ -78,7 +79,7 @@ pub fn top_types(
             TypeRow { name, is_type, own: scale.estimate(tally) }
         })
         .collect();
-    rows.sort_by(|a, b| b.own.value.total_cmp(&a.own.value).then_with(|| a.name.cmp(&b.name)));
+    rows.sort_rows_by(|a, b| b.own.value.total_cmp(&a.own.value).then_with(|| a.name.cmp(&b.name)));
     TopTypes { measure, all, typed, rows, peak: gauge.peak, losses: outcome.losses }
 }
 

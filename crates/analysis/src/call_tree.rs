@@ -15,6 +15,7 @@ use crate::labels::{Label, LabelId};
 use crate::measure::Measure;
 use crate::profile::Profile;
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Text};
+use crate::sorted_rows::SortRows;
 use crate::stack_tree::{StackId, StackTree};
 use crate::stacks_options::StacksOptions;
 
@@ -291,7 +292,7 @@ impl Growth<'_> {
             let inner = self.kept_branches(tree, sums, kept, child);
             branches.push(self.branch(tree.label(child.stack), sums(child.stack), inner));
         }
-        branches.sort_by(|a, b| {
+        branches.sort_rows_by(|a, b| {
             let by_size = b.total.value.total_cmp(&a.total.value);
             by_size.then_with(|| a.label.cmp(&b.label))
         });

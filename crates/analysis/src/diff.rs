@@ -12,6 +12,7 @@ use crate::labels::{By, Label};
 use crate::library::LibraryOptions;
 use crate::measure::{Measure, Metric};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
+use crate::sorted_rows::SortRows;
 use crate::top::Top;
 use crate::units::Time;
 
@@ -151,15 +152,15 @@ impl Question for DiffQuestion {
         let grew = |a: &Delta, b: &Delta| b.change.value.total_cmp(&a.change.value);
         match self.sort {
             DiffSort::Significant => {}
-            DiffSort::Own => diff.rows.sort_by(|a, b| grew(&a.own, &b.own)),
-            DiffSort::Total => diff.rows.sort_by(|a, b| grew(&a.total, &b.total)),
+            DiffSort::Own => diff.rows.sort_rows_by(|a, b| grew(&a.own, &b.own)),
+            DiffSort::Total => diff.rows.sort_rows_by(|a, b| grew(&a.total, &b.total)),
             DiffSort::Before => {
-                diff.rows.sort_by(|a, b| b.own.before.value.total_cmp(&a.own.before.value));
+                diff.rows.sort_rows_by(|a, b| b.own.before.value.total_cmp(&a.own.before.value));
             }
             DiffSort::After => {
-                diff.rows.sort_by(|a, b| b.own.after.value.total_cmp(&a.own.after.value));
+                diff.rows.sort_rows_by(|a, b| b.own.after.value.total_cmp(&a.own.after.value));
             }
-            DiffSort::Name => diff.rows.sort_by(|a, b| a.label.cmp(&b.label)),
+            DiffSort::Name => diff.rows.sort_rows_by(|a, b| a.label.cmp(&b.label)),
         }
         let row_count = evidence.cut(&self.rows, &mut diff.rows, |row| row.label.text());
         let notes = after.notes(&filter, Some(&second.all));
@@ -232,7 +233,7 @@ pub fn diff(before: &Top, after: &Top) -> Diff {
     let mut rows: Vec<_> = rows.collect();
     mark_significant(&mut rows, |row| &mut row.own);
     mark_significant(&mut rows, |row| &mut row.total);
-    rows.sort_by(|a, b| {
+    rows.sort_rows_by(|a, b| {
         let rank = |row: &Change| (row.own.significant, row.total.significant);
         let size = |delta: &Delta| delta.change.value.abs();
         rank(b)

@@ -11,6 +11,7 @@ use crate::library::LibraryOptions;
 use crate::measure::{Measure, Metric};
 use crate::profile::Profile;
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
+use crate::sorted_rows::SortRows;
 use crate::stacks_options::StacksOptions;
 
 /// The most frames listed of a stack; outer ones are omitted.
@@ -91,7 +92,7 @@ pub fn hot_paths(profile: &Profile, window: &Rows) -> HotPaths {
             profile.labels.iter().map(|(_, label)| search.fits(&label.text())).collect();
         stacks.retain(|(stack, _)| tree.inwards_out(*stack).any(|label| fits[label.index()]));
     }
-    stacks.sort_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
+    stacks.sort_rows_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
     let row_count = window.window(&mut stacks);
     let rows = stacks.into_iter().map(|(stack, own)| {
         let mut labels = tree.inwards_out(stack).map(|id| profile.labels.get(id));

@@ -39,6 +39,7 @@ mod profile;
 pub mod question;
 mod rewrite;
 mod selection;
+mod sorted_rows;
 mod source_lines;
 mod stack_tree;
 mod stack_walk;

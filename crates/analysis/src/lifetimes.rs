@@ -13,6 +13,7 @@ use crate::objects::LiveTable;
 use crate::pass::{self, Visitor};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::selection::Selection;
+use crate::sorted_rows::SortRows;
 use crate::trace_file::TraceFile;
 
 /// Upper bounds of the lifetime classes, in microseconds. One more class is for longer lifetimes that end
@@ -134,9 +135,9 @@ impl Question for LifetimesQuestion {
         match self.sort {
             LifetimesSort::Allocated => {}
             LifetimesSort::Never => {
-                rows.sort_by(|a, b| b.never.value.total_cmp(&a.never.value));
+                rows.sort_rows_by(|a, b| b.never.value.total_cmp(&a.never.value));
             }
-            LifetimesSort::Name => rows.sort_by(|a, b| a.label.cmp(&b.label)),
+            LifetimesSort::Name => rows.sort_rows_by(|a, b| a.label.cmp(&b.label)),
         }
         let row_count = evidence.cut(&self.rows, &mut rows, |row| row.label.text());
         let notes = trace.notes(&filter, Some(&all.allocated));
@@ -197,7 +198,7 @@ impl Lifetimes {
                 life(label, tallies)
             })
             .collect();
-        rows.sort_by(|a, b| {
+        rows.sort_rows_by(|a, b| {
             let by_size = b.allocated.value.total_cmp(&a.allocated.value);
             by_size.then_with(|| a.label.cmp(&b.label))
         });

@@ -1,5 +1,6 @@
 //! Selects the stacks that are large enough to be visible in a flame graph.
 
+use crate::sorted_rows::SortRows;
 use crate::stack_tree::{StackId, StackTree};
 
 /// The most frames in a picture; beyond it, smaller frames are omitted.
@@ -43,7 +44,7 @@ pub(crate) fn placed(
         let here = placed.len() as u32;
         placed.push(Placed { stack: of(place), parent, more: kept.more[place as usize] });
         let mut inner = std::mem::take(&mut children[place as usize]);
-        inner.sort_by(|&a, &b| size(of(b)).total_cmp(&size(of(a))));
+        inner.sort_rows_by(|&a, &b| size(of(b)).total_cmp(&size(of(a))));
         open.extend(inner.into_iter().rev().map(|child| (child, here)));
     }
     placed

@@ -14,6 +14,7 @@ use crate::library::LibraryOptions;
 use crate::measure::Metric;
 use crate::profile::Profile;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError};
+use crate::sorted_rows::SortRows;
 use crate::standard_library;
 use crate::top::Row;
 
@@ -179,7 +180,7 @@ pub fn stacks_through(source: &Path, line: u32, profile: &Profile, most: usize) 
             found.push((stack, own));
         }
     }
-    found.sort_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
+    found.sort_rows_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
     found.truncate(most);
     let told = found.into_iter().map(|(stack, own)| {
         let mut labels = tree.inwards_out(stack).map(|id| profile.labels.get(id).clone());

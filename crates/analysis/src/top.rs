@@ -20,6 +20,7 @@ use crate::measure::{Gauge, Measure, Metric};
 use crate::pass::{self, Visitor};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError, Rows};
 use crate::selection::{Peak, Selection};
+use crate::sorted_rows::SortRows;
 use crate::stack_walk::{Along, StackWalks};
 use crate::trace_file::TraceFile;
 use crate::units::Time;
@@ -162,8 +163,8 @@ impl Question for TopQuestion {
         let mut rows: Vec<&Row> = top.rows.iter().collect();
         match self.sort {
             TopSort::Own => {}
-            TopSort::Total => rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value)),
-            TopSort::Name => rows.sort_by(|a, b| a.label.cmp(&b.label)),
+            TopSort::Total => rows.sort_rows_by(|a, b| b.total.value.total_cmp(&a.total.value)),
+            TopSort::Name => rows.sort_rows_by(|a, b| a.label.cmp(&b.label)),
         }
         let row_count = evidence.cut(&self.rows, &mut rows, |row| row.label.text());
         let notes = trace.notes(&filter, Some(&top.all));
@@ -229,7 +230,7 @@ impl Top {
         let no_stack = Row { label: Label::no_stack(), own: no_stack, total: no_stack };
         let rows = rows.chain([no_stack]);
         let mut rows: Vec<_> = rows.filter(|row| row.total.value > 0.0).collect();
-        rows.sort_by(|a, b| {
+        rows.sort_rows_by(|a, b| {
             let by_self = b.own.value.total_cmp(&a.own.value);
             let by_size = by_self.then(b.total.value.total_cmp(&a.total.value));
             by_size.then_with(|| a.label.cmp(&b.label))

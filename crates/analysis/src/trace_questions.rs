@@ -23,6 +23,7 @@ use crate::measure::{Measure, Of, Unit, ends_with_little};
 use crate::profile::{Column, Profile};
 use crate::question::{Answer, Evidence, FileNumber, Question, QuestionError};
 use crate::selection::Peak;
+use crate::sorted_rows::SortRows;
 use crate::stack_tree::Recursion;
 use crate::timeline::{Intervals, Timeline, timeline_in};
 use crate::top::{Top, top};
@@ -326,7 +327,7 @@ impl TraceQuestions {
             let names = |by| {
                 let measure = Measure::bytes(Of::Allocated);
                 let mut rows = self.find_top(&Filter::default(), by, measure).rows;
-                rows.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
+                rows.sort_rows_by(|a, b| b.total.value.total_cmp(&a.total.value));
                 let names = rows.into_iter().map(|row| row.label.written().into_owned());
                 names.filter(|name| !name.is_empty() && !name.starts_with('[')).collect()
             };
@@ -348,7 +349,7 @@ impl TraceQuestions {
                 })
                 .collect();
             // The sort is stable, so larger ones stay first.
-            found.sort_by_key(|(is_inside, _)| *is_inside);
+            found.sort_rows_by_key(|(is_inside, _)| *is_inside);
             found.into_iter().take(most).map(|(_, name)| name.clone()).collect()
         };
         Names { functions: pick(&all.functions), files: pick(&all.files) }

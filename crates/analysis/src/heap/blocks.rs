@@ -14,6 +14,7 @@ use super::field_names::FieldNames;
 use super::value::{immediate, value};
 use super::{Heap, NotFound, ValueLimits, WORD};
 use crate::parallel;
+use crate::sorted_rows::SortRows;
 use crate::units::Time;
 
 /// How much of a block's value is shown.
@@ -133,7 +134,7 @@ pub fn block_groups(heap: &Heap, nodes: &[Node], field: &str) -> Result<Vec<Bloc
             node,
         })
         .collect();
-    groups.sort_by(|a, b| {
+    groups.sort_rows_by(|a, b| {
         (Reverse(a.blocks), Reverse(a.retained), &a.value).cmp(&(
             Reverse(b.blocks),
             Reverse(b.retained),
@@ -178,7 +179,7 @@ pub fn copies(heap: &Heap, nodes: &[Node], most: usize) -> Vec<BlockGroup> {
         add(first, first);
     }
     let mut groups: Vec<BlockGroup> = groups.into_values().filter(|it| it.blocks > 1).collect();
-    groups.sort_by_key(|group| (Reverse(group.shallow), group.node));
+    groups.sort_rows_by_key(|group| (Reverse(group.shallow), group.node));
     groups.truncate(most);
     for group in &mut groups {
         group.value = value(heap, group.node, &TOLD).unwrap_or_else(|| heap.describe(group.node));

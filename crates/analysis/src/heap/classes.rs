@@ -23,6 +23,7 @@ use super::{Class, ClassKind, Heap, WORD};
 use crate::estimate::{Estimate, Scale, Tally};
 use crate::labels::{Label, module_of};
 use crate::library::place_of;
+use crate::sorted_rows::SortRows;
 
 /// What blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -253,7 +254,7 @@ fn table(heap: &Heap, by: ClassBy, rows: Vec<ClassRow>, note: Option<&'static st
 }
 
 fn largest_first(rows: &mut [ClassRow]) {
-    rows.sort_by(|one, other| {
+    rows.sort_rows_by(|one, other| {
         let sizes = other.shallow.value.total_cmp(&one.shallow.value);
         sizes.then_with(|| one.label.cmp(&other.label))
     });

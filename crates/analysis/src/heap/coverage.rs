@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
+use crate::sorted_rows::SortRows;
 use crate::units::show_count;
 
 /// The most reasons listed in a row.
@@ -216,7 +217,7 @@ pub fn conflicts(heap: &Heap) -> Option<Conflicts> {
             rows[at].nodes.push(block.0);
         }
     }
-    rows.sort_by_key(|row| Reverse(row.blocks));
+    rows.sort_rows_by_key(|row| Reverse(row.blocks));
     let told = typing.conflicts().len() as u64;
     Some(Conflicts { blocks: typing.coverage().conflicts, told, rows })
 }

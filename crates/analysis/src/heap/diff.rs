@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD, difference};
+use crate::sorted_rows::SortRows;
 
 /// If fewer than this fraction of the smaller heap's blocks are found again, something has moved them.
 const FEW: f64 = 0.01;
@@ -204,7 +205,7 @@ impl Series {
                 .then(|| change(name.clone(), blocks, bytes, matched))
         };
         let mut rows: Vec<_> = self.classes.names.iter().enumerate().filter_map(row).collect();
-        rows.sort_by(|a, b| b.change.cmp(&a.change).then_with(|| a.class.cmp(&b.class)));
+        rows.sort_rows_by(|a, b| b.change.cmp(&a.change).then_with(|| a.class.cmp(&b.class)));
         HeapDiff { snapshots: self.points, all, rows, not_matched }
     }
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::{Heap, WORD};
 use crate::parallel;
+use crate::sorted_rows::SortRows;
 
 /// Blocks with at most this many fields are reported by field; the fields of larger blocks are treated as
 /// elements.
@@ -220,7 +221,7 @@ impl Found<'_> {
             };
             rows.push((row, key));
         }
-        rows.sort_by(|(a, of_a), (b, of_b)| {
+        rows.sort_rows_by(|(a, of_a), (b, of_b)| {
             (Reverse(a.retained), of_a, &a.constructor).cmp(&(
                 Reverse(b.retained),
                 of_b,

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::diff::{Blocks, ClassNumbers, Origin};
 use super::{Counted, Heap};
 use crate::library::place_of;
+use crate::sorted_rows::SortRows;
 
 /// Blocks that appeared between the first and the second snapshot and stayed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -101,7 +102,7 @@ impl Hunt {
                 Some(row(heap, name, &nodes, &roots, &places))
             })
             .collect();
-        leaks.rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
+        leaks.rows.sort_rows_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.class.cmp(&b.class)));
         Ok(leaks)
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bactrian_graph::{NONE, Node, inherit};
 
 use super::{ClassKind, Heap, WORD};
+use crate::sorted_rows::SortRows;
 
 /// The modules, stacks and other roots that alone hold blocks.
 pub struct SoleRoots {
@@ -102,11 +103,11 @@ pub fn held_classes(heap: &Heap, limit: usize, share: f64) -> Vec<HeldClass> {
     let by_name = |a: &HeldClass, b: &HeldClass| (&a.class, &a.root).cmp(&(&b.class, &b.root));
     // Few blocks may retain much.
     let weight = |row: &HeldClass| row.bytes.max(row.retained);
-    rows.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| by_name(a, b)));
+    rows.sort_rows_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| by_name(a, b)));
     let least = share * rows.iter().map(|row| row.bytes as f64).sum::<f64>();
     let large = rows.partition_point(|row| weight(row) as f64 >= least);
     let rest = rows.split_off(limit.min(large));
-    rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| by_name(a, b)));
+    rows.sort_rows_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| by_name(a, b)));
     for is_reachable in [true, false] {
         let small: Vec<&HeldClass> =
             rest.iter().filter(|row| row.is_reachable == is_reachable).collect();

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::field_names::FieldNames;
 use super::{Found, Heap, HolderKind, NotFound, WORD};
 use crate::parallel;
+use crate::sorted_rows::SortRows;
 use crate::under_way::{self, Step};
 
 /// The most references that one question can cut; each costs a traversal of the heap.
@@ -127,7 +128,7 @@ fn freed_classes(heap: &Heap, whole: &Reached, kept: &Reached) -> Vec<FreedClass
             bytes: words.saturating_mul(WORD),
         })
         .collect();
-    rows.sort_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
+    rows.sort_rows_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
     rows
 }
 

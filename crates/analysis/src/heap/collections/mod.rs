@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heap, WORD};
+use crate::sorted_rows::SortRows;
 use parts::Parts;
 
 /// The collections of a heap: lists, tables, maps and so on.
@@ -115,7 +116,7 @@ pub fn collections(heap: &Heap) -> Option<Collections> {
             share: count.words as f64 / (total as f64).max(1.0),
         });
     }
-    rows.sort_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
+    rows.sort_rows_by(|a, b| (Reverse(a.bytes), &a.name).cmp(&(Reverse(b.bytes), &b.name)));
     Some(Collections { total: total.saturating_mul(WORD), rows })
 }
 

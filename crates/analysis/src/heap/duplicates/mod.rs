@@ -18,6 +18,7 @@ use super::blocks::TOLD;
 use super::value::value;
 use super::{ClassKind, Heap, WORD};
 use crate::labels::Label;
+use crate::sorted_rows::SortRows;
 use changes::mutable_shapes;
 use keys::Keys;
 use sharing::{Equals, Fate, Sharing};
@@ -175,7 +176,7 @@ fn classes(heap: &Heap, sharing: &Sharing) -> Vec<DuplicateClass> {
             saved: words * WORD,
         })
         .collect();
-    rows.sort_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.label.cmp(&b.label)));
+    rows.sort_rows_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.label.cmp(&b.label)));
     rows
 }
 

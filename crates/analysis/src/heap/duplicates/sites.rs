@@ -18,6 +18,7 @@ use crate::heap::Heap;
 use crate::heap::classes::{heaviest_sample, is_all_sampled, not_sampled, site_label};
 use crate::labels::Label;
 use crate::library::place_of;
+use crate::sorted_rows::SortRows;
 
 /// An allocation site of redundant blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -79,5 +80,7 @@ pub(super) fn find(
             DuplicateSite { label, sampled_blocks, share, saved: scale.of_samples(sum) }
         })
         .collect();
-    answer.sites.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.label.cmp(&b.label)));
+    answer
+        .sites
+        .sort_rows_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.label.cmp(&b.label)));
 }

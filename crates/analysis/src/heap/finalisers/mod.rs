@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::paths::{PathStep, Shape, told_path};
 use super::{Heap, HolderKind, NodeLine, WORD};
+use crate::sorted_rows::SortRows;
 use reaching::{Search, reaches};
 
 /// The most nodes visited by all searches for cycles together.
@@ -101,7 +102,7 @@ pub fn finalisers(heap: &Heap) -> Finalisers {
         .into_iter()
         .map(|(leaks, cycle)| group(heap, &leaks, cycle, &mut leaked, &functions))
         .collect();
-    groups.sort_by_key(|group| std::cmp::Reverse((group.bytes, group.count)));
+    groups.sort_rows_by_key(|group| std::cmp::Reverse((group.bytes, group.count)));
     let starts = leaks.iter().map(|leak| leak.function);
     answer.bytes = leaked.bytes(starts);
     answer.groups = groups;

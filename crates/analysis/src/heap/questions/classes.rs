@@ -12,6 +12,7 @@ use super::super::{
 use super::answer;
 use crate::library::LibraryOptions;
 use crate::question::{Answer, CommandLine, Evidence, FileNumber, Question, QuestionError, Rows};
+use crate::sorted_rows::SortRows;
 
 /// Blocks by class: by type, tag, or what allocated them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,15 +83,15 @@ impl Question for ClassesQuestion {
         let mut table = classes_of(&heap, self.by, &filter);
         match self.sort {
             ClassSort::Shallow => {}
-            ClassSort::Retained => table.rows.sort_by_key(|row| Reverse(row.retained)),
+            ClassSort::Retained => table.rows.sort_rows_by_key(|row| Reverse(row.retained)),
             ClassSort::Blocks => {
-                table.rows.sort_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value));
+                table.rows.sort_rows_by(|a, b| b.blocks.value.total_cmp(&a.blocks.value));
             }
             ClassSort::Growth => {
                 let growth = |row: &ClassRow| row.growth().unwrap_or(0.0);
-                table.rows.sort_by(|a, b| growth(b).total_cmp(&growth(a)));
+                table.rows.sort_rows_by(|a, b| growth(b).total_cmp(&growth(a)));
             }
-            ClassSort::Name => table.rows.sort_by(|a, b| a.label.cmp(&b.label)),
+            ClassSort::Name => table.rows.sort_rows_by(|a, b| a.label.cmp(&b.label)),
         }
         let row_count = evidence.cut(&self.rows, &mut table.rows, |row| row.label.text());
         let coverage = type_coverage(&heap);
@@ -160,8 +161,8 @@ impl Question for FieldsQuestion {
         let mut fields = fields(&heap, &classes);
         match self.sort {
             FieldsSort::Retained => {}
-            FieldsSort::Pointers => fields.rows.sort_by_key(|row| Reverse(row.pointers)),
-            FieldsSort::Name => fields.rows.sort_by(|a, b| a.field.cmp(&b.field)),
+            FieldsSort::Pointers => fields.rows.sort_rows_by_key(|row| Reverse(row.pointers)),
+            FieldsSort::Name => fields.rows.sort_rows_by(|a, b| a.field.cmp(&b.field)),
         }
         let row_count = evidence.cut(&self.rows, &mut fields.rows, |row| row.field.clone());
         let coverage = type_coverage(&heap);

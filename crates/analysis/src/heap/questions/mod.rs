@@ -8,6 +8,7 @@ mod structures;
 
 use super::{Found, Heap, Info, NotFound};
 use crate::question::{Answer, Evidence, EvidenceLosses, FileInfo, FileNumber, QuestionError};
+use crate::sorted_rows::SortRows;
 
 pub use blocks::{
     BlocksAnswer, BlocksQuestion, BlocksSort, FindAnswer, FindQuestion, ShowQuestion,
@@ -98,12 +99,12 @@ fn in_order(
 pub fn sort_by_time<T>(all: &mut [T], info: impl Fn(&T) -> &Info) {
     let process = |one: &T| (info(one).pid, info(one).program.clone(), info(one).host.clone());
     if all.windows(2).all(|two| process(&two[0]) == process(&two[1])) {
-        all.sort_by(|one, other| info(one).taken.total_cmp(&info(other).taken));
+        all.sort_rows_by(|one, other| info(one).taken.total_cmp(&info(other).taken));
     }
 }
 
 /// Losses in the order in which the files were named.
 fn as_named(mut losses: Vec<(FileNumber, EvidenceLosses)>) -> Vec<EvidenceLosses> {
-    losses.sort_by_key(|(file, _)| *file);
+    losses.sort_rows_by_key(|(file, _)| *file);
     losses.into_iter().map(|(_, losses)| losses).collect()
 }

@@ -14,6 +14,7 @@ use crate::question::{
     Answer, Evidence, EvidenceLosses, FileNumber, Limit, Question, QuestionError, Rows, Text,
     Written,
 };
+use crate::sorted_rows::SortRows;
 
 /// How sizes change over snapshots: of types, modules, functions or allocation sites.
 ///
@@ -274,9 +275,9 @@ impl Question for HeapDiffQuestion {
         match self.sort {
             HeapDiffSort::Change => {}
             HeapDiffSort::Last => {
-                diff.rows.sort_by_key(|row| std::cmp::Reverse(row.bytes.last().copied()));
+                diff.rows.sort_rows_by_key(|row| std::cmp::Reverse(row.bytes.last().copied()));
             }
-            HeapDiffSort::Name => diff.rows.sort_by(|a, b| a.class.cmp(&b.class)),
+            HeapDiffSort::Name => diff.rows.sort_rows_by(|a, b| a.class.cmp(&b.class)),
         }
         let row_count = match self.sort == HeapDiffSort::Change && self.rows.offset == 0 {
             true => {

@@ -11,6 +11,7 @@ use super::super::{
 };
 use super::{NO_TABLE, answer};
 use crate::question::{Answer, Evidence, FileNumber, Limit, Question, QuestionError, Rows};
+use crate::sorted_rows::SortRows;
 
 /// Structures that exist more than once (strings, lists, trees), and what sharing them would save.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -133,15 +134,17 @@ impl Question for CollectionsQuestion {
         let mut table = table.ok_or_else(|| QuestionError::Wrong(NO_TABLE.to_owned()))?;
         match self.sort {
             CollectionsSort::Bytes => {}
-            CollectionsSort::Count => table.rows.sort_by_key(|row| Reverse(row.count)),
-            CollectionsSort::Elements => table.rows.sort_by_key(|row| Reverse(row.elements)),
-            CollectionsSort::Mean => table.rows.sort_by(|a, b| b.mean.total_cmp(&a.mean)),
-            CollectionsSort::Largest => table.rows.sort_by_key(|row| Reverse(row.largest)),
-            CollectionsSort::Empty => table.rows.sort_by_key(|row| Reverse(row.empty)),
-            CollectionsSort::Single => table.rows.sort_by_key(|row| Reverse(row.single)),
-            CollectionsSort::Fill => table.rows.sort_by(|a, b| known(b.fill, a.fill)),
-            CollectionsSort::Overhead => table.rows.sort_by(|a, b| known(b.overhead, a.overhead)),
-            CollectionsSort::Name => table.rows.sort_by(|a, b| a.name.cmp(&b.name)),
+            CollectionsSort::Count => table.rows.sort_rows_by_key(|row| Reverse(row.count)),
+            CollectionsSort::Elements => table.rows.sort_rows_by_key(|row| Reverse(row.elements)),
+            CollectionsSort::Mean => table.rows.sort_rows_by(|a, b| b.mean.total_cmp(&a.mean)),
+            CollectionsSort::Largest => table.rows.sort_rows_by_key(|row| Reverse(row.largest)),
+            CollectionsSort::Empty => table.rows.sort_rows_by_key(|row| Reverse(row.empty)),
+            CollectionsSort::Single => table.rows.sort_rows_by_key(|row| Reverse(row.single)),
+            CollectionsSort::Fill => table.rows.sort_rows_by(|a, b| known(b.fill, a.fill)),
+            CollectionsSort::Overhead => {
+                table.rows.sort_rows_by(|a, b| known(b.overhead, a.overhead))
+            }
+            CollectionsSort::Name => table.rows.sort_rows_by(|a, b| a.name.cmp(&b.name)),
         }
         let row_count = evidence.cut(&self.rows, &mut table.rows, |row| row.name.clone());
         let coverage = type_coverage(&heap);

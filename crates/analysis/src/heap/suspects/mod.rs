@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::{FinaliserGroup, Heap, HeapDiff, WORD, finalisers};
 use crate::live::numbers::show_nanos;
+use crate::sorted_rows::SortRows;
 use crate::units::{show_bytes, show_count};
 
 /// The fraction of the heap below which nothing is reported, except what is certain.
@@ -108,11 +109,11 @@ pub fn suspects(heap: &Heap, growth: Option<&HeapDiff>) -> Vec<Suspect> {
         look.gc_parameters(),
     ];
     for mut of_kind in kinds {
-        of_kind.sort_by_key(|suspect| std::cmp::Reverse(suspect.bytes));
+        of_kind.sort_rows_by_key(|suspect| std::cmp::Reverse(suspect.bytes));
         of_kind.truncate(OF_A_KIND);
         found.extend(of_kind);
     }
-    found.sort_by_key(|suspect| (suspect.severity, std::cmp::Reverse(suspect.bytes)));
+    found.sort_rows_by_key(|suspect| (suspect.severity, std::cmp::Reverse(suspect.bytes)));
     found
 }
 
