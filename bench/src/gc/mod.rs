@@ -1,15 +1,17 @@
 //! How good the recommendations of `bactrian gc` are: a grid of 5 x 5 settings, measured, against what is recommended from six runs.
 //!
 //! Each run is a line of a table in `bench/gc`, written as soon as it is over, so that hours of measuring can be interrupted and go on.
-//! The summary (`--summary`) is computed from the table alone.
+//! The summary (`--summary`) is computed from the tables alone; `--replay` plays the advisor against them.
 
 mod programs;
+mod replay;
 mod summary;
 mod table;
 
 use std::path::PathBuf;
 
 use bactrian_advice::choice::{Goal, cells, choose};
+use bactrian_advice::measurement::Measurement;
 use bactrian_advice::model::Model;
 use bactrian_advice::plan::{Budget, Next, Why, next};
 use bactrian_advice::runner::Subject;
@@ -25,7 +27,7 @@ const SIZES: [u64; 5] = [1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21];
 const OVERHEADS: [u64; 5] = [40, 80, 120, 150, 200];
 
 const USAGE: &str = "\
-gc takes [--program NAME] [--rounds N], [--name NAME -- COMMAND ARGS..], or --summary
+gc takes [--program NAME] [--rounds N], [--name NAME -- COMMAND ARGS..], --summary, or --replay
 known programs: ";
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -39,6 +41,7 @@ pub fn run(arguments: &[String]) -> Outcome {
             "--name" => name = Some(value()?.clone()),
             "--rounds" => rounds = super::rounds::number(value()?, 1)?,
             "--summary" => return summary::print(&tables()?),
+            "--replay" => return replay::print(&tables()?),
             "--" => command.extend(rest.by_ref().cloned()),
             _ => return Err(usage()),
         }
@@ -105,30 +108,37 @@ fn measure(program: &Program, rounds: usize) -> Outcome {
             lines.push(line);
             runs.push(measurement);
         }
-        let settings: Vec<Setting> = runs.iter().map(|run| run.setting).collect();
-        let model = Model::fit(&runs);
-        let present = settings.first().and_then(|setting| model.predict(*setting));
-        let present = present.ok_or("there was no run")?;
-        let measured: Vec<_> =
-            cells(&model, &settings).into_iter().filter(|cell| cell.is_measured).collect();
-        let choice = choose(&measured, &present, goal).ok_or("nothing was chosen")?;
+        let chosen = recommended(&runs, goal).ok_or("nothing was chosen")?;
         for mut line in lines {
-            line.is_recommended = line.setting == choice.cell.setting;
+            line.is_recommended = line.setting == chosen;
             table.add(line)?;
         }
     }
     Ok(())
 }
 
-/// The goals for a program: 90 % of the memory that it has if nothing is set, 5 % more time, and the least product.
-fn goals(subject: &Subject) -> Result<[(Part, Goal); 3], String> {
-    let unchanged = Next { setting: None, why: Why::Present, predicted: None };
-    let present = line(subject, &unchanged, Part::Grid, 0)?.0;
-    Ok([
-        (Part::Memory, Goal::Memory((present.rss as f64 * 0.9) as u64)),
+/// The setting that is recommended after these runs.
+fn recommended(runs: &[Measurement], goal: Goal) -> Option<Setting> {
+    let settings: Vec<Setting> = runs.iter().map(|run| run.setting).collect();
+    let model = Model::fit(runs);
+    let present = model.predict(*settings.first()?)?;
+    let measured: Vec<_> =
+        cells(&model, &settings).into_iter().filter(|cell| cell.is_measured).collect();
+    Some(choose(&measured, &present, goal)?.cell.setting)
+}
+
+/// The goals for a program with the memory that it has if nothing is set: 90 % of it, 5 % more time, and the least product.
+fn goals_of(rss: f64) -> [(Part, Goal); 3] {
+    [
+        (Part::Memory, Goal::Memory((rss * 0.9) as u64)),
         (Part::Slower, Goal::Slower(0.05)),
         (Part::Balance, Goal::Balance),
-    ])
+    ]
+}
+
+fn goals(subject: &Subject) -> Result<[(Part, Goal); 3], String> {
+    let unchanged = Next { setting: None, why: Why::Present, predicted: None };
+    Ok(goals_of(line(subject, &unchanged, Part::Grid, 0)?.0.rss as f64))
 }
 
 fn line(
@@ -136,7 +146,7 @@ fn line(
     next: &Next,
     part: Part,
     round: usize,
-) -> Result<(Line, bactrian_advice::measurement::Measurement), String> {
+) -> Result<(Line, Measurement), String> {
     let ran = subject
         .run(next, "", Budget { runs: 1, seconds: 1e6 })
         .map_err(|error| format!("{}: {error}", subject.program.display()))?;

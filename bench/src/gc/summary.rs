@@ -18,7 +18,9 @@ pub fn print(tables: &[Table]) -> Outcome {
     for table in tables {
         let goals = [Part::Memory, Part::Slower, Part::Balance];
         let runs = goals.map(|part| table.lines.iter().filter(|line| line.part == part).count());
-        let [memory, slower, balance] = goals.map(|part| behind_best(table, part));
+        let [memory, slower, balance] = goals.map(|part| {
+            behind_best(table, part).map_or("?".to_owned(), |behind| behind.to_string())
+        });
         let (time, rss) = predicted(table);
         println!(
             "| {} | {} | {memory} | {slower} | {balance} | {time} | {rss} | {} |",
@@ -27,6 +29,10 @@ pub fn print(tables: &[Table]) -> Outcome {
             promoted(table),
         );
     }
+    let (good, all) = rounds_against_each_other(tables);
+    println!(
+        "\nThe best setting of a whole round of the grid, in the other round: within 3 % of that round's best for {good} of {all} goals."
+    );
     println!("\n{}", law_error(tables));
     println!(
         "\nTime and memory against s=256k,o=120, geometric means over {} programs, in per cent:\n",
@@ -47,45 +53,112 @@ fn grid(table: &Table) -> Vec<GridCell> {
 }
 
 /// What the program has if nothing is set: each goal's first run.
-fn present(table: &Table) -> Option<GridCell> {
+pub fn present(table: &Table) -> Option<GridCell> {
     let first = table.lines.iter().find(|line| line.part == Part::Memory)?;
     table.runs_at(first.setting)
 }
 
 /// How far the recommendation is behind the grid's best for its goal.
-fn behind_best(table: &Table, part: Part) -> String {
-    let of_it: Vec<&Line> =
-        table.lines.iter().filter(|line| line.part == part && line.is_recommended).collect();
-    let (Some(present), Some(recommended)) = (present(table), of_it.first()) else {
-        return "?".to_owned();
-    };
+fn behind_best(table: &Table, part: Part) -> Option<Behind> {
+    let mut of_it = table.lines.iter().filter(|line| line.part == part && line.is_recommended);
+    let (present, recommended) = (present(table)?, of_it.next()?);
     // What was recommended may be in the grid or have been run for another goal, too.
-    let Some(GridCell { time, rss, .. }) = table.runs_at(recommended.setting) else {
-        return "?".to_owned();
-    };
-    let cells = grid(table);
-    let within = |limit: f64, of: fn(&GridCell) -> f64, number: fn(&GridCell) -> f64| {
-        let within = cells.iter().filter(|cell| of(cell) <= limit).map(number);
-        within.min_by(f64::total_cmp)
-    };
-    let (best, reached, attains) = match part {
-        Part::Memory => {
-            let limit = 0.9 * present.rss;
-            (within(limit, |c| c.rss, |c| c.time), time, rss <= limit * 1.01)
-        }
-        Part::Slower => {
-            let limit = 1.05 * present.time;
-            (within(limit, |c| c.time, |c| c.rss), rss, time <= limit * 1.03)
-        }
-        Part::Balance | Part::Grid => {
-            (within(f64::INFINITY, |c| c.time, |c| c.time * c.rss), time * rss, true)
-        }
-    };
-    match best {
-        Some(best) if attains => format!("{:+.1} %", (reached / best - 1.0) * 100.0),
-        Some(_) => "not attained".to_owned(),
-        None => "nothing attains it".to_owned(),
+    Some(Behind::of(table, part, &present, &table.runs_at(recommended.setting)?))
+}
+
+/// How a setting compares with the grid's best for a goal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Behind {
+    /// It needs so much more of what should be least.
+    By(f64),
+    /// It misses the goal, which a cell of the grid attains.
+    NotAttained,
+    NothingAttains,
+}
+
+impl Behind {
+    /// `found` is compared with the grid of a table.
+    pub fn of(table: &Table, part: Part, present: &GridCell, found: &GridCell) -> Behind {
+        Behind::in_grid(&grid(table), part, present, found)
     }
+
+    fn in_grid(cells: &[GridCell], part: Part, present: &GridCell, found: &GridCell) -> Behind {
+        let Some(best) = best(cells, part, present) else { return Behind::NothingAttains };
+        match part {
+            // Within the noise of one number.
+            Part::Memory if found.rss > 0.9 * present.rss * 1.01 => Behind::NotAttained,
+            Part::Slower if found.time > 1.05 * present.time * 1.03 => Behind::NotAttained,
+            _ => Behind::By(wanted(part, found) / wanted(part, best) - 1.0),
+        }
+    }
+
+    /// As good as the grid's best, within 3 %.
+    pub fn is_good(self) -> bool {
+        matches!(self, Behind::By(part) if part <= 0.03)
+    }
+}
+
+impl std::fmt::Display for Behind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Behind::By(part) => write!(f, "{:+.1} %", part * 100.0),
+            Behind::NotAttained => f.write_str("not attained"),
+            Behind::NothingAttains => f.write_str("nothing attains it"),
+        }
+    }
+}
+
+/// What should be least.
+fn wanted(part: Part, cell: &GridCell) -> f64 {
+    match part {
+        Part::Memory => cell.time,
+        Part::Slower => cell.rss,
+        Part::Balance | Part::Grid => cell.time * cell.rss,
+    }
+}
+
+/// The best of these cells for a goal.
+fn best<'a>(cells: &'a [GridCell], part: Part, present: &GridCell) -> Option<&'a GridCell> {
+    let attains = |cell: &&GridCell| match part {
+        Part::Memory => cell.rss <= 0.9 * present.rss,
+        Part::Slower => cell.time <= 1.05 * present.time,
+        Part::Balance | Part::Grid => true,
+    };
+    let by = |a: &&GridCell, b: &&GridCell| wanted(part, a).total_cmp(&wanted(part, b));
+    cells.iter().filter(attains).min_by(by)
+}
+
+/// How good a whole grid is, of one round, as the next round measures it: nobody can do better with one run of each setting. The
+/// number of goals for which its best is within 3 % of the other round's best, and of all.
+fn rounds_against_each_other(tables: &[Table]) -> (usize, usize) {
+    let (mut good, mut all) = (0, 0);
+    for table in tables {
+        let Some(present) = present(table) else { continue };
+        let round = |number: usize| -> Vec<GridCell> {
+            let of_it = |line: &&Line| line.part == Part::Grid && line.round == number;
+            let cell = |line: &Line| GridCell {
+                setting: line.setting,
+                time: table.time(line),
+                rss: line.rss as f64,
+            };
+            table.lines.iter().filter(of_it).map(cell).collect()
+        };
+        let whole = SIZES.len() * OVERHEADS.len();
+        for (one, other) in [(round(0), round(1)), (round(1), round(0))] {
+            if one.len() < whole || other.len() < whole {
+                continue;
+            }
+            for part in [Part::Memory, Part::Slower, Part::Balance] {
+                let chosen = best(&one, part, &present).map(|cell| cell.setting);
+                let again = other.iter().find(|cell| Some(cell.setting) == chosen);
+                let Some(again) = again else { continue };
+                let behind = Behind::in_grid(&other, part, &present, again);
+                good += usize::from(behind.is_good());
+                all += usize::from(behind != Behind::NothingAttains);
+            }
+        }
+    }
+    (good, all)
 }
 
 /// What the law, fitted to o = 40 and 120 of the same s, predicts for a cell, and the cell.
