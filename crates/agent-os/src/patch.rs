@@ -3,14 +3,39 @@
 //! Where a system does not allow code to be changed, patching fails and we do without it. A patch is
 //! installed while the program has one thread. When it is removed, other threads may call the function: they
 //! are held at the *door*, the first two bytes, by a jump to itself while the bytes behind it change. In a
-//! program with many threads we only close the door; a tracer that can stop all threads installs the rest.
+//! program with many threads we only close the door; a tracer that can stop all threads installs the rest,
+//! between any two instructions of ours, wherever it finds [`HELD`]. So we take that bit away before we open
+//! a door again.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
 use bactrian_agent_abi::control::{DOOR, HELD, JUMP, JUMP_LENGTH as LENGTH};
 
+use crate::lock::{Lock, LockGuard};
 use crate::sys;
+
+/// Held by the thread that changes code: the protection of a page is that of all functions on it.
+static CHANGING: Lock<()> = Lock::new(());
+
+/// The right to change code that other threads may execute.
+pub struct Changing(#[expect(dead_code, reason = "held")] LockGuard<'static, ()>);
+
+/// Waits for other threads that change code. None if this thread is at it: the caller is a signal handler that
+/// has interrupted the change, which goes on when the handler returns.
+pub fn begin() -> Option<Changing> {
+    CHANGING.take().map(Changing)
+}
+
+/// Before a fork: no thread may be in the middle of a change.
+pub fn before_fork() {
+    CHANGING.hold_for_fork();
+}
+
+/// After the fork, in both processes.
+pub fn after_fork() {
+    CHANGING.let_go_after_fork();
+}
 
 /// The patch of one function.
 pub struct Patch {
@@ -57,8 +82,8 @@ impl Patch {
     /// if code cannot be changed here.
     ///
     /// # Safety
-    /// `function` is a function of the program, at least 14 bytes long. Only one thread at a time calls this.
-    pub unsafe fn hold(&self, function: usize) -> bool {
+    /// `function` is a function of the program, at least 14 bytes long.
+    pub unsafe fn hold(&self, function: usize, _: &Changing) -> bool {
         if self.function.load(Ordering::Acquire) != 0 {
             return true;
         }
@@ -79,9 +104,10 @@ impl Patch {
     }
 
     /// Restores the function's own bytes; returns false if code cannot be changed now. Then the patch stays,
-    /// and calls keep coming to us. One thread at a time.
-    pub fn lift(&self) -> bool {
-        let word = self.function.load(Ordering::Acquire);
+    /// and calls keep coming to us.
+    pub fn lift(&self, _: &Changing) -> bool {
+        // From here on no tracer installs the patch. If one has just done so, the bit is gone.
+        let word = self.function.fetch_and(!HELD, Ordering::AcqRel);
         let function = word & !HELD;
         if function == 0 {
             return true;
@@ -96,10 +122,8 @@ impl Patch {
                 change_beside_others(function, saved)
             }
         };
-        if is_lifted {
-            // Only now: whoever finds no patch calls the function, which must not lead to the patch.
-            self.function.store(0, Ordering::Release);
-        }
+        // Only now: whoever finds no patch calls the function, which must not lead to the patch.
+        self.function.store(if is_lifted { 0 } else { word }, Ordering::Release);
         is_lifted
     }
 }
@@ -154,6 +178,8 @@ unsafe fn with_writable_code(address: usize, change: impl FnOnce()) -> bool {
         if sys::protect_code(first, length, true).is_err() {
             return false;
         }
+        #[cfg(test)]
+        tests::TRACER.with(|tracer| (tracer.get())());
         change();
         // If this is refused the code stays writable, and still works.
         let _ = sys::protect_code(first, length, false);
@@ -166,8 +192,14 @@ mod tests {
     use super::*;
 
     use core::arch::naked_asm;
+    use core::cell::Cell;
     use std::sync::atomic::AtomicBool;
     use std::thread;
+
+    thread_local! {
+        /// What a tracer does that stops all threads while this one changes code.
+        pub(super) static TRACER: Cell<fn()> = const { Cell::new(|| {}) };
+    }
 
     /// A function that is long enough to be patched and returns a number.
     macro_rules! gives {
@@ -188,24 +220,59 @@ mod tests {
 
     gives!(theirs, "1");
     gives!(others, "3");
+    gives!(traced, "4");
 
     extern "C" fn ours() -> usize {
         2
     }
 
-    /// The functions of both tests are on the same page, whose protection changes meanwhile.
+    /// The functions of all tests are on the same page, whose protection changes meanwhile.
     static PAGE_OF_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    fn changing() -> Changing {
+        begin().expect("this thread is not at it")
+    }
+
+    /// The tracer installed its jump and the lifting thread, which had seen a closed door, opened that: two bytes of
+    /// the function, then twelve of the jump.
+    #[test]
+    fn a_tracer_does_not_patch_a_function_whose_door_is_being_opened() {
+        static PATCH: Patch = Patch::new();
+        let _page = PAGE_OF_TESTS.lock().expect("no test panics");
+        let function = traced as *const () as usize;
+        // SAFETY: a function of at least that length.
+        let bytes = || unsafe { *(function as *const [u8; LENGTH]) };
+        let own = bytes();
+        // SAFETY: it is long enough.
+        assert!(unsafe { PATCH.hold(function, &changing()) });
+        TRACER.set(|| {
+            let patched = PATCH.patched();
+            let word = patched.load(Ordering::SeqCst);
+            if word & HELD != 0 {
+                let mut jump = [0; LENGTH];
+                jump[..JUMP.len()].copy_from_slice(&JUMP);
+                jump[JUMP.len()..].copy_from_slice(&(ours as *const () as usize).to_le_bytes());
+                // SAFETY: nobody else is in this function, whose page is writable now.
+                unsafe { *((word & !HELD) as *mut [u8; LENGTH]) = jump };
+                patched.store(word & !HELD, Ordering::SeqCst);
+            }
+        });
+        assert!(PATCH.lift(&changing()));
+        TRACER.set(|| {});
+        assert_eq!(bytes(), own);
+        assert!(!PATCH.is_there());
+    }
 
     #[test]
     fn callers_of_a_held_function_wait_until_the_patch_is_lifted() {
         let _page = PAGE_OF_TESTS.lock().expect("no test panics");
         static PATCH: Patch = Patch::new();
         // SAFETY: it is long enough.
-        assert!(unsafe { PATCH.hold(others as *const () as usize) });
+        assert!(unsafe { PATCH.hold(others as *const () as usize, &changing()) });
         let caller = thread::spawn(|| others());
         thread::sleep(core::time::Duration::from_millis(20));
         assert!(!caller.is_finished());
-        PATCH.lift();
+        PATCH.lift(&changing());
         assert_eq!(caller.join().expect("it goes on"), 3);
     }
 
@@ -225,11 +292,11 @@ mod tests {
                 }
                 assert_eq!(theirs(), 1);
             });
-            assert!(PATCH.is_there() && PATCH.lift());
+            assert!(PATCH.is_there() && PATCH.lift(&changing()));
             lifted.store(true, Ordering::Release);
             caller.join().expect("the caller goes on");
         });
-        assert!(!PATCH.is_there() && PATCH.lift());
+        assert!(!PATCH.is_there() && PATCH.lift(&changing()));
         assert_eq!(theirs(), 1);
     }
 }

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use bactrian_agent_abi::{Children, Settings};
-use bactrian_agent_os::{birthmark, confined, loaded};
+use bactrian_agent_os::{birthmark, confined, loaded, patch};
 
 use crate::keeper::filters;
 use crate::record::{doors, page, session};
@@ -45,14 +45,14 @@ extern "C" fn before() {
     // In the same order in which a snapshot takes the locks.
     snapshot::before_fork();
     session::before_fork();
-    doors::before_fork();
+    patch::before_fork();
 }
 
 extern "C" fn in_parent() {
     if IS_IN_COPY.load(Ordering::Relaxed) {
         return;
     }
-    doors::after_fork();
+    patch::after_fork();
     session::after_fork_in_parent();
     snapshot::in_parent_after_fork();
 }
@@ -61,7 +61,7 @@ extern "C" fn in_child() {
     if IS_IN_COPY.load(Ordering::Relaxed) {
         return;
     }
-    doors::after_fork();
+    patch::after_fork();
     // The thread that was at it is not there.
     PREPARES.store(false, Ordering::Release);
     if agent::prepared().is_some_and(|agent| agent.came_late) {

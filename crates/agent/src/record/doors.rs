@@ -12,8 +12,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bactrian_agent_os::confined;
-use bactrian_agent_os::lock::Lock;
-use bactrian_agent_os::patch::Patch;
+use bactrian_agent_os::patch::{self, Patch};
 
 use crate::keeper::filters;
 use crate::runtime::program::Sampler;
@@ -24,9 +23,6 @@ pub static IS_SAMPLING: Patch = Patch::new();
 /// The functions in which the program's calls continue.
 pub static START_TARGET: AtomicUsize = AtomicUsize::new(0);
 pub static STOP_TARGET: AtomicUsize = AtomicUsize::new(0);
-
-/// Held by the thread that changes the patches.
-static AT_WORK: Lock<()> = Lock::new(());
 
 /// Redirects the program's calls to these functions; returns false if code cannot be changed here.
 ///
@@ -46,14 +42,14 @@ pub unsafe fn put_up(sampler: &Sampler, [start, stop, is_sampling]: [usize; 3]) 
 /// Makes callers of the sampler's functions spin until the patches are installed from outside or removed,
 /// provided that `is_wanted` still. Where code cannot be changed, callers get through.
 pub fn close(sampler: &Sampler, is_wanted: impl FnOnce() -> bool) {
-    let Some(_held) = AT_WORK.take() else { return };
+    let Some(changing) = patch::begin() else { return };
     let [start, stop] = note_targets(sampler);
     if is_wanted() && !confined::is_confined() {
-        // SAFETY: these are functions of this runtime, and only one thread is here.
+        // SAFETY: these are functions of this runtime.
         unsafe {
-            START.hold(start);
-            STOP.hold(stop);
-            sampler.is_sampling.map(|function| IS_SAMPLING.hold(function));
+            START.hold(start, &changing);
+            STOP.hold(stop, &changing);
+            sampler.is_sampling.map(|function| IS_SAMPLING.hold(function, &changing));
         }
     }
 }
@@ -82,9 +78,8 @@ fn lift<const N: usize>(patches: [&Patch; N]) -> bool {
     if confined::is_confined() {
         return false;
     }
-    // If a signal handler has interrupted such a change, the change goes on when the handler returns.
-    let Some(_held) = AT_WORK.take() else { return false };
-    patches.map(Patch::lift).into_iter().all(|is_lifted| is_lifted)
+    let Some(changing) = patch::begin() else { return false };
+    patches.map(|patch| patch.lift(&changing)).into_iter().all(|is_lifted| is_lifted)
 }
 
 fn note_targets(sampler: &Sampler) -> [usize; 2] {
@@ -93,14 +88,4 @@ fn note_targets(sampler: &Sampler) -> [usize; 2] {
     START_TARGET.store(start, Ordering::Relaxed);
     STOP_TARGET.store(stop, Ordering::Relaxed);
     [start, stop]
-}
-
-/// Before a fork: no thread may be in the middle of a change.
-pub fn before_fork() {
-    AT_WORK.hold_for_fork();
-}
-
-/// After the fork, in both processes.
-pub fn after_fork() {
-    AT_WORK.let_go_after_fork();
 }

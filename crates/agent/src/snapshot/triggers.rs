@@ -10,7 +10,7 @@ use bactrian_agent_abi::frozen::Reason;
 use bactrian_agent_abi::ledger::Limit;
 use bactrian_agent_os::confined;
 use bactrian_agent_os::loaded;
-use bactrian_agent_os::patch::Patch;
+use bactrian_agent_os::patch::{self, Patch};
 use bactrian_agent_os::sys::{self, Clock};
 
 use super::freeze::{self, Outcome, SnapshotRequest};
@@ -129,13 +129,18 @@ fn stay(setup: &Setup) {
 /// The program is about to forbid us system calls, and there will be no snapshots. The patch would stay, and nobody
 /// could call the function behind it.
 pub fn before_filter() {
-    THREAD_INITIALIZE.lift();
+    lift();
+}
+
+/// Returns whether calls get through.
+fn lift() -> bool {
+    patch::begin().is_some_and(|changing| THREAD_INITIALIZE.lift(&changing))
 }
 
 /// Interposed before `caml_thread_initialize`, once.
 extern "C" fn when_threads_start(unit: usize) -> usize {
     filters::ask();
-    if !THREAD_INITIALIZE.lift() {
+    if !lift() {
         // The call would lead back to here.
         return unit;
     }
