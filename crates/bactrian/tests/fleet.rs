@@ -720,7 +720,11 @@ mod queries {
             (vec!["fleet", "missing"], "there are no profiles"),
             (vec!["fleet", &made.store, "--since", "2 weeks"], "90m, 2h, 7d"),
             (vec!["fleet", "nowhere://bucket"], "nowhere"),
-            (vec!["fleet", &made.store, "--engine", "clickhouse://ch"], "not supported"),
+            (vec!["fleet", &made.store, "--engine", "flink://host:1"], "an engine is duckdb"),
+            (
+                vec!["fleet", &made.store, "--engine", "clickhouse://host.invalid"],
+                "ClickHouse: no connection",
+            ),
         ] {
             let output = bactrian(&arguments);
             assert!(!output.status.success(), "{output:?}");
