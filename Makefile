@@ -5,7 +5,7 @@
 help:
 	@echo 'make demo   show Bactrian at work'
 	@echo 'make test   run every check: format, lints, tidy, tests, the page in a browser, exports in other tools'
-	@echo 'make query  build the engine of bactrian query: a quarter of an hour, once'
+	@echo 'make query  build the engine of bactrian query: half an hour, once'
 	@echo 'All of them install what is missing first, and say what (see scripts/setup). For more: cargo xtask'
 
 # What else the demo needs is installed while it is built.

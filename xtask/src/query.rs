@@ -12,7 +12,7 @@ use crate::{consumers, page};
 
 const ENGINE: &str = "bactrian-query";
 
-/// A quarter of an hour on two processors, once.
+/// Half an hour on two processors, once.
 const BUILD: &str = "build --release --manifest-path query/Cargo.toml --target-dir target/query";
 
 pub fn run(arguments: &[String]) -> Outcome {
@@ -29,7 +29,7 @@ fn target() -> PathBuf {
 
 /// Builds it and copies it beside every existing `bactrian`, which looks for it there.
 fn build() -> Outcome {
-    println!("building {ENGINE}: a quarter of an hour the first time");
+    println!("building {ENGINE}: half an hour the first time");
     succeed(binaries::with_lints(cargo(BUILD)).env_remove("CARGO_TARGET_DIR"))?;
     let built = root().join("target/query/release").join(ENGINE);
     println!("{}", built.display());
