@@ -4,8 +4,8 @@
 //! installed while the program has one thread. When it is removed, other threads may call the function: they
 //! are held at the *door*, the first two bytes, by a jump to itself while the bytes behind it change. In a
 //! program with many threads we only close the door; a tracer that can stop all threads installs the rest,
-//! between any two instructions of ours, wherever it finds [`HELD`]. So we take that bit away before we open
-//! a door again.
+//! between any two instructions of ours, wherever it finds [`HELD`]. So we take that bit away in the moment
+//! before we open a door again.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
@@ -104,26 +104,29 @@ impl Patch {
     }
 
     /// Restores the function's own bytes; returns false if code cannot be changed now. Then the patch stays,
-    /// and calls keep coming to us.
+    /// and calls keep coming to us; or the door stays closed, for a tracer that installs the patch.
     pub fn lift(&self, _: &Changing) -> bool {
-        // From here on no tracer installs the patch. If one has just done so, the bit is gone.
-        let word = self.function.fetch_and(!HELD, Ordering::AcqRel);
-        let function = word & !HELD;
+        let function = self.function.load(Ordering::Acquire) & !HELD;
         if function == 0 {
             return true;
         }
         // SAFETY: these are the function's own bytes.
         let is_lifted = unsafe {
             let saved = &*self.saved.get();
-            if word & HELD != 0 {
-                let own = u16::from_le_bytes([saved[0], saved[1]]);
-                with_writable_code(function, || door(function).store(own, Ordering::SeqCst))
-            } else {
-                change_beside_others(function, saved)
-            }
+            with_writable_code(function, || {
+                // From here on no tracer installs the patch. If one has done so meanwhile, the bit is gone.
+                if self.function.fetch_and(!HELD, Ordering::AcqRel) & HELD != 0 {
+                    let own = u16::from_le_bytes([saved[0], saved[1]]);
+                    door(function).store(own, Ordering::SeqCst);
+                } else {
+                    write_beside_others(function, saved);
+                }
+            })
         };
-        // Only now: whoever finds no patch calls the function, which must not lead to the patch.
-        self.function.store(if is_lifted { 0 } else { word }, Ordering::Release);
+        if is_lifted {
+            // Only now: whoever finds no patch calls the function, which must not lead to the patch.
+            self.function.store(0, Ordering::Release);
+        }
         is_lifted
     }
 }
@@ -151,19 +154,17 @@ unsafe fn change(address: usize, bytes: &[u8; LENGTH]) -> bool {
 /// Replaces code that other threads may execute meanwhile.
 ///
 /// # Safety
-/// The bytes are valid code there.
-unsafe fn change_beside_others(address: usize, bytes: &[u8; LENGTH]) -> bool {
+/// The bytes are valid code there, and the code is writable.
+unsafe fn write_beside_others(address: usize, bytes: &[u8; LENGTH]) {
     let [first, second, rest @ ..] = *bytes;
     // SAFETY: no thread is behind the door when the other bytes change.
     unsafe {
-        with_writable_code(address, || {
-            let door = door(address);
-            door.store(WAIT, Ordering::SeqCst);
-            sys::let_all_threads_catch_up();
-            *((address + 2) as *mut [u8; LENGTH - 2]) = rest;
-            sys::let_all_threads_catch_up();
-            door.store(u16::from_le_bytes([first, second]), Ordering::SeqCst);
-        })
+        let door = door(address);
+        door.store(WAIT, Ordering::SeqCst);
+        sys::let_all_threads_catch_up();
+        *((address + 2) as *mut [u8; LENGTH - 2]) = rest;
+        sys::let_all_threads_catch_up();
+        door.store(u16::from_le_bytes([first, second]), Ordering::SeqCst);
     }
 }
 
@@ -236,7 +237,7 @@ mod tests {
     /// The tracer installed its jump and the lifting thread, which had seen a closed door, opened that: two bytes of
     /// the function, then twelve of the jump.
     #[test]
-    fn a_tracer_does_not_patch_a_function_whose_door_is_being_opened() {
+    fn a_function_is_whole_even_if_a_tracer_patches_it_while_its_door_is_opened() {
         static PATCH: Patch = Patch::new();
         let _page = PAGE_OF_TESTS.lock().expect("no test panics");
         let function = traced as *const () as usize;
