@@ -16,6 +16,9 @@ pub trait SortRows<T> {
 
 impl<T> SortRows<T> for [T] {
     fn sort_rows_by(&mut self, order: impl Fn(&T, &T) -> Ordering) {
+        if self.len() < 2 {
+            return;
+        }
         let mut places = places(self.len(), &|one, other| order(&self[one], &self[other]));
         for at in 0..places.len() {
             // Every exchange moves a row to its place.
