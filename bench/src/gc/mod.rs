@@ -26,6 +26,10 @@ use xtask::command::root;
 const SIZES: [u64; 5] = [1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21];
 const OVERHEADS: [u64; 5] = [40, 80, 120, 150, 200];
 
+/// The limits of the goals: this part of the memory that a program has if nothing is set; and this part of its time on top of it.
+const LESS_MEMORY: f64 = 0.9;
+const MORE_TIME: f64 = 0.05;
+
 const USAGE: &str = "\
 gc takes [--program NAME] [--rounds N], [--name NAME -- COMMAND ARGS..], --summary, or --replay
 known programs: ";
@@ -127,11 +131,11 @@ fn recommended(runs: &[Measurement], goal: Goal) -> Option<Setting> {
     Some(choose(&measured, &present, goal)?.cell.setting)
 }
 
-/// The goals for a program with the memory that it has if nothing is set: 90 % of it, 5 % more time, and the least product.
+/// The goals for a program that has this memory if nothing is set: less memory, little more time, and the least product.
 fn goals_of(rss: f64) -> [(Part, Goal); 3] {
     [
-        (Part::Memory, Goal::Memory((rss * 0.9) as u64)),
-        (Part::Slower, Goal::Slower(0.05)),
+        (Part::Memory, Goal::Memory((rss * LESS_MEMORY) as u64)),
+        (Part::Slower, Goal::Slower(MORE_TIME)),
         (Part::Balance, Goal::Balance),
     ]
 }

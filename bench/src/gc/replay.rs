@@ -17,7 +17,7 @@ pub fn print(tables: &[Table]) -> Outcome {
     let (mut good, mut all) = (0, 0);
     for table in tables {
         let Some(played) = play(table) else { continue };
-        println!("| {} | {} |", table.name, played.each_ref().map(|it| it.shown()).join(" | "));
+        println!("| {} | {} |", table.name, played.each_ref().map(Played::shown).join(" | "));
         good += played.iter().filter(|it| it.behind.is_good()).count();
         all += played.iter().filter(|it| it.behind != Behind::NothingAttains).count();
     }
@@ -26,15 +26,13 @@ pub fn print(tables: &[Table]) -> Outcome {
 }
 
 struct Played {
-    runs: Vec<Setting>,
     setting: Setting,
     behind: Behind,
 }
 
 impl Played {
     fn shown(&self) -> String {
-        let runs: Vec<_> = self.runs.iter().map(ToString::to_string).collect();
-        format!("{} with {} ({})", self.behind, self.setting, runs.join("; "))
+        format!("{} with {}", self.behind, self.setting)
     }
 }
 
@@ -57,7 +55,7 @@ fn play(table: &Table) -> Option<[Played; 3]> {
         let setting = recommended(&runs, goal).unwrap_or(present.setting);
         let cell = look_up(table, setting).unwrap_or(present);
         let behind = Behind::of(table, part, &present, &cell);
-        Played { runs: runs.iter().map(|run| run.setting).collect(), setting, behind }
+        Played { setting, behind }
     }))
 }
 
