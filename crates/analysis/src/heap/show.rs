@@ -207,7 +207,7 @@ fn fields(heap: &Heap, node: Node, limit: usize) -> (Vec<FieldLine>, u64) {
         }
     }
     let block = BlockId(node);
-    for Field { index, value, .. } in heap.fields(node) {
+    for &Field { index, value, .. } in heap.fields(node).iter() {
         let place = || heap.field_title(node, index).unwrap_or_else(|| index.to_string());
         let of = || heap.field_class(node, index);
         add(&|| match value {

@@ -14,8 +14,6 @@ use super::{ClassKind, Heap};
 
 /// The most blocks printed.
 const MOST_BLOCKS: usize = 10_000;
-/// The number of groups whose fields are cached.
-const REMEMBERED: usize = 16;
 /// The most levels, whatever is requested.
 const MOST_LEVELS: usize = 100;
 
@@ -42,7 +40,6 @@ pub fn value(heap: &Heap, node: Node, limits: &ValueLimits) -> Option<String> {
         heap,
         typing: heap.typing(),
         limits,
-        groups: Vec::new(),
         above: Vec::new(),
         left: MOST_BLOCKS,
         out: String::new(),
@@ -55,8 +52,6 @@ struct Printer<'a> {
     heap: &'a Heap,
     typing: Option<&'a Typing>,
     limits: ValueLimits,
-    /// An LRU cache of the fields of groups, the most recent first.
-    groups: Vec<(usize, Vec<Field>)>,
     /// The blocks being printed, outermost first.
     above: Vec<Node>,
     /// How many more blocks may be printed.
@@ -67,27 +62,6 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn put(&mut self, text: &str) {
         self.out.push_str(text);
-    }
-
-    /// The fields of a block, in order.
-    fn fields(&mut self, node: Node) -> Vec<Field> {
-        let snapshot = self.heap.snapshot();
-        let Some(index) = snapshot.group_of(BlockId(node)) else { return Vec::new() };
-        let known = self.groups.iter().position(|(known, _)| *known == index);
-        let group = match known {
-            Some(at) => self.groups.remove(at),
-            None => {
-                let group = snapshot.group(index);
-                let fields = group.and_then(|group| group.fields()?.iter().collect());
-                (index, fields.unwrap_or_default())
-            }
-        };
-        let from = group.1.partition_point(|field| field.block.0 < node);
-        let to = group.1.partition_point(|field| field.block.0 <= node);
-        let fields = group.1[from..to].to_vec();
-        self.groups.insert(0, group);
-        self.groups.truncate(REMEMBERED);
-        fields
     }
 
     fn of(&self, node: Node) -> Option<&'a TypeClass> {
@@ -155,7 +129,7 @@ impl<'a> Printer<'a> {
 
     /// An object, or a constant constructor of an extensible type, which is a block with its name and an id.
     fn object(&mut self, node: Node) {
-        let fields = self.fields(node);
+        let fields = self.heap.fields(node);
         let name = match fields.first().map(|field| field.value) {
             Some(FieldValue::Pointer(to)) => self.heap.text(to.block.0),
             _ => None,
@@ -186,7 +160,7 @@ impl<'a> Printer<'a> {
     fn structured(&mut self, node: Node, is_argument: bool) {
         let collection = self.of(node).and_then(|class| class.collection);
         let kind = self.declared(node);
-        let fields = self.fields(node);
+        let fields = self.heap.fields(node);
         match (collection, self.constructor(node)) {
             (Some(Collection::List), _) => self.list(node),
             (Some(Collection::Array), _) => self.items("[|", "|]", node, &fields),
@@ -289,7 +263,7 @@ impl<'a> Printer<'a> {
                 self.left -= 1;
                 self.above.push(cell);
             }
-            let fields = self.fields(cell);
+            let fields = self.heap.fields(cell);
             if let Some(head) = fields.first() {
                 self.above_is_one_level(depth, |printer| printer.field(cell, head, false));
             }

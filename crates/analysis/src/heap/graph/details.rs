@@ -1,7 +1,8 @@
 //! Details of single blocks, read from the snapshot on demand. The last groups read are cached, because a
 //! question about a block is often followed by questions about its neighbours.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bactrian_graph::Node;
 use bactrian_snapshot::{
@@ -14,8 +15,10 @@ use super::Heap;
 use super::classes::ClassKind;
 use super::holders::{What, location};
 
-/// The number of cached groups, each at most about 5 MB.
-const KEPT: usize = 8;
+/// The number of cached groups, each at most about 5 MB without its fields.
+const KEPT: usize = 16;
+/// The number of cached fields, of 32 bytes each. The last group's are always kept.
+const KEPT_FIELDS: usize = 2 << 20;
 
 /// An LRU cache of groups, the most recent first.
 #[derive(Default)]
@@ -28,6 +31,23 @@ struct Details {
     closures: Vec<Closure>,
     customs: Vec<Custom>,
     strings: Vec<Text>,
+    /// Of all blocks, in order; decoded when first asked for.
+    fields: OnceLock<Vec<Field>>,
+}
+
+/// The fields of one block.
+pub struct BlockFields {
+    details: Option<Arc<Details>>,
+    range: Range<usize>,
+}
+
+impl Deref for BlockFields {
+    type Target = [Field];
+
+    fn deref(&self) -> &[Field] {
+        let all = self.details.as_ref().and_then(|details| details.fields.get());
+        all.and_then(|all| all.get(self.range.clone())).unwrap_or_default()
+    }
 }
 
 impl Details {
@@ -39,6 +59,7 @@ impl Details {
             closures: Vec::new(),
             customs: Vec::new(),
             strings: Vec::new(),
+            fields: OnceLock::new(),
         };
         if let Ok(group) = snapshot.group(index) {
             details.closures = group.closures().unwrap_or_default();
@@ -47,6 +68,17 @@ impl Details {
             details.blocks = group.blocks().to_vec();
         }
         details
+    }
+
+    /// All fields; those after a damaged one are missing.
+    fn fields(&self, snapshot: &Snapshot) -> &[Field] {
+        self.fields.get_or_init(|| {
+            let mut found = Vec::new();
+            if let Ok(group) = snapshot.group(self.index) {
+                let _ = group.fields().and_then(|fields| fields.each(|field| found.push(field)));
+            }
+            found
+        })
     }
 }
 
@@ -65,6 +97,13 @@ impl Heap {
         };
         kept.insert(0, Arc::clone(&details));
         kept.truncate(KEPT);
+        let mut fields = 0;
+        let fits = kept.iter().take_while(|details| {
+            fields += details.fields.get().map_or(0, Vec::len);
+            fields <= KEPT_FIELDS
+        });
+        let fits = fits.count().max(1);
+        kept.truncate(fits);
         Some(details)
     }
 
@@ -95,23 +134,12 @@ impl Heap {
     }
 
     /// The fields of a block that are values, in order; unreadable ones are missing.
-    pub fn fields(&self, node: Node) -> Vec<Field> {
-        let block = BlockId(node);
-        let read = || -> bactrian_snapshot::Result<Vec<Field>> {
-            let Some(index) = self.snapshot().group_of(block) else { return Ok(Vec::new()) };
-            let group = self.snapshot().group(index)?;
-            let fields = group.fields()?;
-            let mut found = Vec::new();
-            for field in fields.iter() {
-                match field? {
-                    field if field.block == block => found.push(field),
-                    field if field.block > block => break,
-                    _ => {}
-                }
-            }
-            Ok(found)
-        };
-        read().unwrap_or_default()
+    pub fn fields(&self, node: Node) -> BlockFields {
+        let details = self.details(node);
+        let all = details.as_ref().map_or(&[][..], |details| details.fields(self.snapshot()));
+        let from = all.partition_point(|field| field.block.0 < node);
+        let to = from + all[from..].partition_point(|field| field.block.0 == node);
+        BlockFields { details, range: from..to }
     }
 
     /// The symbol of a static block, such as `Main.table`.

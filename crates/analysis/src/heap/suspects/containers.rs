@@ -72,7 +72,8 @@ impl Look<'_> {
             return Some(Fault::Mostly { used });
         }
         // A block without pointers may be an array of numbers, which is empty only if all are equal.
-        let mut numbers = self.heap.fields(node).into_iter().map(|field| match field.value {
+        let fields = self.heap.fields(node);
+        let mut numbers = fields.iter().map(|field| match field.value {
             FieldValue::Immediate(number) => number,
             _ => None,
         });
