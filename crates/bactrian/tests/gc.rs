@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::{fs, thread, time::Duration};
+use std::{fs, time::Duration};
 
 use bactrian_advice::setting::Setting;
-use bactrian_fixtures::{Compiler, Variant, program};
+use bactrian_fixtures::{Compiler, Variant, program, until_it_worked};
 use serde_json::Value;
 
 fn bactrian(arguments: &[&str]) -> Command {
@@ -162,7 +162,7 @@ fn counters_of_a_running_program_bound_the_effect_of_o() {
     let mut child = child.arg("1000000").stdout(Stdio::null()).spawn().expect("it starts");
     let pid = child.id().to_string();
     // It has to start, and to collect.
-    thread::sleep(Duration::from_millis(1500));
+    until_it_worked(child.id(), Duration::from_secs(1));
     let folder = tempfile::tempdir().expect("a folder");
     let recording = folder.path().join("steady.live");
     let recorded = run(&["live", "--record", path(&recording), "--for", "1s", &pid]);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{BOTH, Compiler, Variant, is_root, program, whole_table};
+use bactrian_fixtures::{BOTH, Compiler, Variant, is_root, program, until_in_state, whole_table};
 
 use crate::processes::wait_for_trace;
 use crate::runs::{Place, Run, Seen, difference, finish, signal, text};
@@ -373,9 +373,9 @@ fn blocked_threads_have_written_their_allocations() {
             let output = child.stdout.take().expect("a pipe");
             std::io::BufReader::new(output).read_line(&mut line).expect("a line of the program");
             let words: f64 = line.trim().parse().expect("a number of words");
-            // By now it is waiting.
-            thread::sleep(Duration::from_millis(200));
-            signal("KILL", &only_child(child.id()));
+            let process = only_child(child.id());
+            until_in_state(process.parse().expect("a number"), "S");
+            signal("KILL", &process);
             finish(child, &place.work());
             let what = format!("{compiler:?} {arguments:?}");
             let info = info(&trace, &[]).unwrap_or_else(|reason| panic!("{what}: {reason}"));

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{BOTH, Compiler, Variant, program};
+use bactrian_fixtures::{BOTH, Compiler, Variant, program, until_it_worked};
 
-use crate::runs::{Place, Run, difference, signal, text};
+use crate::runs::{Place, Run, TOO_LONG, difference, signal, text};
 
 /// Not with the shell's trap: some shells need the signal themselves.
 pub const IGNORED: &str = "set -- env --ignore-signal=CHLD \"$@\"";
@@ -42,7 +42,7 @@ fn program_that_ignores_its_children_has_all_its_snapshots() {
         let seen = place.run(&run.observed(&options, &place.trace("run.ctf")));
         let begin = Instant::now();
         let mut left = processes_of(&executable);
-        while !left.is_empty() && begin.elapsed() < Duration::from_secs(10) {
+        while !left.is_empty() && begin.elapsed() < TOO_LONG {
             thread::sleep(Duration::from_millis(20));
             left = processes_of(&executable);
         }
@@ -118,7 +118,7 @@ fn snapshot_of_a_process_is_taken() {
         let executable = program("steady", compiler, Variant::Plain);
         let started = Command::new(executable).args(["60", "idle"]).spawn().expect("it starts");
         let process = Ended(started);
-        thread::sleep(Duration::from_millis(200));
+        until_it_worked(process.0.id(), Duration::from_millis(20));
         let pid = process.0.id().to_string();
         let output = bactrian(folder.path(), &["snapshot", &pid, "-o", "a.heap"]);
         assert!(output.status.success(), "{compiler:?}: {output:?}");

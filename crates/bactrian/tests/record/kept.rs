@@ -2,10 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{BOTH, Variant, program};
+use bactrian_fixtures::{BOTH, Variant, program, until};
 
 use crate::runs::{Place, Run, difference, finish, signal};
 use crate::traces::{duration, in_folder, info, is_clean, sites, state};
@@ -101,15 +99,6 @@ fn child_that_confines_itself_before_it_works_is_recorded() {
         is_clean(&info).unwrap_or_else(|reason| panic!("{compiler:?}: {reason}"));
         let samples = info["result"]["sampled_allocations"].as_u64().unwrap_or(0);
         assert!(samples > 10, "{compiler:?}: {samples}");
-    }
-}
-
-/// Waits until a condition holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
-        thread::sleep(Duration::from_millis(2));
     }
 }
 

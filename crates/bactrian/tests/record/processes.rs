@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::process::Child;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bactrian_fixtures::{BOTH, Compiler, Variant, c_library, program, whole_table};
+use bactrian_fixtures::{BOTH, Compiler, Variant, c_library, program, until, whole_table};
 
 use crate::faults::agent;
 use crate::ignored_children::IGNORED;
@@ -19,14 +19,11 @@ fn lines(seen: &Seen) -> BTreeSet<String> {
 
 /// Waits until a trace has grown beyond its first packet: the program is up.
 pub fn wait_for_trace(place: &Place, child: &mut Child) {
-    let start = Instant::now();
-    let is_there = || place.trace("trace.ctf").metadata().is_ok_and(|file| file.len() > 0);
-    while !is_there() {
+    until("a trace appears", || {
         let ended = child.try_wait().expect("our child");
         assert!(ended.is_none(), "the program ended before it was recorded: {ended:?}");
-        assert!(start.elapsed() < Duration::from_secs(20), "no trace appears");
-        thread::sleep(Duration::from_millis(5));
-    }
+        place.trace("trace.ctf").metadata().is_ok_and(|file| file.len() > 0)
+    });
 }
 
 #[test]
@@ -157,16 +154,13 @@ fn a_child_that_outlives_the_recorder_is_recorded_to_its_end() {
         let run = Run::new(program("fork_exec", compiler, Variant::Plain), &["daemon"]);
         let seen = place.run(&run.observed(&["--rate", "1e-2"], &place.trace("trace.ctf")));
         assert_eq!(seen.stdout, b"started a daemon\n", "{compiler:?}");
-        let start = Instant::now();
-        while !place.work().join("daemon.txt").exists() {
-            assert!(start.elapsed() < Duration::from_secs(20), "{compiler:?}: no daemon");
-            thread::sleep(Duration::from_millis(20));
-        }
-        // What follows takes only a moment.
-        thread::sleep(Duration::from_millis(200));
+        until("there is a daemon", || place.work().join("daemon.txt").exists());
         let traces = in_folder(&place.traces());
         let [child, _] = &traces[..] else { panic!("{compiler:?}: not two traces: {traces:?}") };
-        let info = info(child, &[]).expect("the child's trace");
+        // It ends after it has made the file.
+        let ended = || info(child, &[]).ok().filter(|info| state(info) == "ended");
+        until("its trace has ended", || ended().is_some());
+        let info = ended().expect("as before");
         is_clean(&info).expect("a clean trace");
         // It works for more than two seconds, and the recorder exists for little more than one.
         let held = duration(&info);

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program, stripped, whole_table};
+use bactrian_fixtures::{BOTH, Compiler, Recipe, Variant, program, stripped, until, whole_table};
 
 use crate::runs::{Place, signal, text};
 use crate::traces::{info, is_clean};
@@ -101,6 +101,11 @@ impl Drop for Running {
 
 /// How an unharmed program ends.
 const UNHARMED: &str = "done, 0 wrong\nexit status: 0";
+
+/// Waits until there are samples in a trace.
+fn until_written(trace: &Path) {
+    until("samples are written", || trace.metadata().is_ok_and(|file| file.len() >= 1 << 13));
+}
 
 fn sampled(trace: &Path) -> u64 {
     let info = info(trace, &[]).expect("a readable trace");
@@ -272,7 +277,7 @@ fn an_interrupt_ends_the_recording_not_the_program() {
         let trace = place.trace("trace.ctf");
         let running = Running::start(&program("running", compiler, Variant::Plain), &["busy"]);
         let recorder = running.recorder(&trace);
-        thread::sleep(Duration::from_millis(100));
+        until_written(&trace);
         recorder.interrupt();
         assert!(sampled(&trace) > 0);
         assert_eq!(running.end(), UNHARMED, "{compiler:?}");
@@ -327,8 +332,7 @@ fn one_recorder_at_a_time() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(4), "{said}");
         assert!(said.contains("already recording it"), "{said}");
-        // So that there is a sample, however busy the machine is.
-        thread::sleep(Duration::from_millis(100));
+        until_written(&first);
         recorder.interrupt();
         assert!(sampled(&first) > 0 && !second.exists());
         assert_eq!(running.end(), UNHARMED, "{compiler:?}");
@@ -398,11 +402,7 @@ fn sites_are_known_while_it_is_recorded() {
             let mut command = Command::new(env!("CARGO_BIN_EXE_bactrian"));
             command.args(["record", "--quiet", "--rate", rate, "-o", text(&trace), &pid]);
             let mut recorder = command.spawn().expect("bactrian starts");
-            let begin = Instant::now();
-            while trace.metadata().is_ok_and(|file| file.len() < 1 << 13) || !trace.exists() {
-                assert!(begin.elapsed() < TOO_LONG, "nothing is written");
-                thread::sleep(Duration::from_millis(5));
-            }
+            until_written(&trace);
             let outcome = act();
             signal("INT", &recorder.id().to_string());
             assert!(recorder.wait().expect("our child").success());

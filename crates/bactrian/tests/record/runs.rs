@@ -19,7 +19,7 @@ fn cache() -> PathBuf {
 }
 
 /// Far longer than any program here takes.
-const TOO_LONG: Duration = Duration::from_secs(120);
+pub const TOO_LONG: Duration = Duration::from_secs(120);
 
 /// The visible results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

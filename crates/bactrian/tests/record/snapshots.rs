@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use bactrian_fixtures::{BOTH, Compiler, Variant, program, whole_table};
 
 use crate::programs::{FIXTURES, is_run};
-use crate::runs::{Place, Run, difference};
+use crate::runs::{Place, Run, TOO_LONG, difference};
 
 /// Moments, without sampling and with it.
 const WAYS: [(&str, Option<&str>); 2] =
@@ -53,7 +53,7 @@ fn settled(path: &Path) -> String {
     loop {
         let ledger = fs::read_to_string(path).expect("a ledger");
         let is_settled = count(&ledger, "begun") == count(&ledger, "walker");
-        if is_settled || start.elapsed() > Duration::from_secs(20) {
+        if is_settled || start.elapsed() > TOO_LONG {
             return ledger;
         }
         thread::sleep(Duration::from_millis(5));

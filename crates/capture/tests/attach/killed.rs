@@ -15,7 +15,7 @@ use crate::running::Running;
 /// The variable that tells [`freezes_what_it_is_told_to`] which process to freeze.
 const TOLD: &str = "BACTRIAN_TEST_FREEZES";
 /// How long the remains of a killed process may take to disappear.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the copy is held.
 const HELD: Duration = Duration::from_millis(3);
 

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use bactrian_capture::attach::{Cause, FreezeMethod, Options, freeze};
 use bactrian_capture::heap::roots::{self, RootHolder};
-use bactrian_fixtures::{Compiler, Variant, whole_table};
+use bactrian_fixtures::{
+    Compiler, Variant, until, until_in_state, until_it_reads, until_it_worked, whole_table,
+};
 use running::Running;
 
 /// How often each program is frozen, each time at another point; the quick set does half as many.
@@ -146,7 +148,7 @@ fn computing_c_code_is_waited_for_and_left_unchanged() {
             Running::start("in_c", programs::COMPUTING_IN_C, compiler, Variant::Plain);
         let code = running.code();
         // It starts to compute after it has printed that it is ready.
-        std::thread::sleep(Duration::from_millis(100));
+        until_it_worked(running.pid(), Duration::from_millis(50));
         let refusal = freeze(running.pid(), options).expect_err("it does not poll");
         assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
         assert!(refusal.reason.contains("C code"), "{refusal}");
@@ -161,7 +163,7 @@ fn blocked_noalloc_c_code_is_refused() {
     let options = Options { wait: Duration::from_millis(300), ..Options::default() };
     let source = programs::WAITING_UNNOTED;
     let mut running = Running::start("unnoted", source, Compiler::OCaml4, Variant::Plain);
-    std::thread::sleep(Duration::from_millis(200));
+    until_in_state(running.pid(), "S");
     let refusal = freeze(running.pid(), options).expect_err("its stack is not to be found");
     assert_eq!(refusal.cause, Cause::Busy, "{refusal}");
     running.is_there();
@@ -173,7 +175,12 @@ fn a_program_whose_last_active_thread_has_ended_can_be_frozen() {
     for variant in [Variant::Plain, Variant::Stripped, Variant::Bytecode] {
         let source = programs::THREAD_ENDED;
         let running = Running::start("ended", source, Compiler::OCaml4, variant);
-        std::thread::sleep(Duration::from_millis(300));
+        let threads = format!("/proc/{}/task", running.pid());
+        // Two are left: the main thread, and the one that makes threads take turns.
+        until("the thread has ended", || {
+            std::fs::read_dir(&threads).expect("it runs").count() == 2
+        });
+        until_it_reads(running.pid());
         let frozen = freeze(running.pid(), Options::default()).expect("it waits");
         assert_eq!(frozen.gaps, [""; 0], "{variant:?}");
         let roots = roots::find(&frozen.target, &frozen.memory, frozen.listing.as_ref());
@@ -225,10 +232,10 @@ fn a_refusal_to_freeze_says_why() {
     words(0, Cause::Gone, "there is no process");
     let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
     // It calls exec for `sleep` a moment after it was started.
-    std::thread::sleep(Duration::from_millis(200));
+    until_in_state(other.id(), "S");
     words(other.id(), Cause::Unknown, "no OCaml runtime");
     other.kill().expect("killed");
-    std::thread::sleep(Duration::from_millis(200));
+    until_in_state(other.id(), "Z");
     words(other.id(), Cause::Gone, "has ended (its parent has not reaped it yet)");
     other.wait().expect("ended");
     let running = Running::start("traced", programs::READING, Compiler::OCaml4, Variant::Plain);
