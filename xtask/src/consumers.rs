@@ -23,13 +23,15 @@ pub fn run(arguments: &[String]) -> Outcome {
         "bactrian fleet",
         "bactrian editor",
     ];
+    let mut arguments = vec!["--ignored", "consumers::", "duckdb::"];
     if is_whole() {
         only.push("bactrian answers");
+        arguments.push("vscode::");
     }
     let tools = folder().display().to_string();
     binaries::run(&Start {
         only: &only,
-        arguments: &["--ignored", "consumers::", "duckdb::"],
+        arguments: &arguments,
         set: &[("BACTRIAN_CONSUMERS", &tools)],
         ..Start::default()
     })
@@ -55,6 +57,7 @@ pub fn get() -> Outcome {
         wanted.push(("mcp", "mcp", "PyPI"));
         wanted.push(("spark", "spark", "PyPI"));
         wanted.push(("chdb", "chdb", "PyPI"));
+        wanted.push(("vscode", "vscode", "npm"));
     }
     for (tool, file, from) in wanted {
         if !tools.join(file).exists() {

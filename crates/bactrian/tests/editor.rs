@@ -140,7 +140,7 @@ fn a_newer_trace_replaces_the_older_one() {
     let folder = own_folder("editor-newer");
     let source = folder.join("leaky_cache.ml");
     fs::copy(repository().join("programs/leaky_cache.ml"), &source).expect("the program");
-    let mut editor = Editor::open(&folder, &[]);
+    let mut editor = Editor::open(&folder, &["--stdio"]);
     let question = json!({ "textDocument": document(&source) });
     assert_eq!(editor.request("textDocument/inlayHint", question.clone()), json!([]));
     let logged = editor.receive();
@@ -187,5 +187,34 @@ mod consumers {
         );
         assert_eq!(said["unknown"], -32601, "{said}");
         assert_eq!(said["status"], 0, "{said}");
+    }
+}
+
+mod vscode {
+    use super::*;
+
+    /// VS Code itself, with the extension as users pack and install it.
+    #[test]
+    #[ignore = "needs VS Code of npm: cargo xtask test --all"]
+    fn vs_code_shows_numbers_beside_lines() {
+        let tools = std::env::var_os("BACTRIAN_CONSUMERS").expect("cargo xtask consumers sets it");
+        let folder = workspace("vscode");
+        let mut node = Command::new("node");
+        node.arg(repository().join("consumers/vscode.mjs")).arg(Path::new(&tools).join("vscode"));
+        node.arg(repository().join("editors/vscode")).arg(env!("CARGO_BIN_EXE_bactrian"));
+        let said: Value =
+            serde_json::from_str(&run(node.arg(&folder).arg("leaky_cache.ml"))).expect("JSON");
+        let is_shown = |list: &str, texts: &[&str]| {
+            let all = said[list].as_array().expect("a list").iter().filter_map(Value::as_str);
+            all.into_iter().any(|shown| texts.iter().all(|text| shown.contains(text)))
+        };
+        assert!(is_shown("lenses", &["B", "live at the end here"]), "{said:#}");
+        // A hint follows its line.
+        assert!(
+            is_shown("lines", &["let words = read_request random in", " kB", " %"]),
+            "{said:#}"
+        );
+        let refusal = said["refusal"].as_str().expect("a text");
+        assert!(refusal.contains("/nowhere/bactrian"), "{refusal}");
     }
 }

@@ -37,6 +37,9 @@ pub struct Args {
     /// Be a language server on standard input and output: numbers beside lines, for an editor
     #[arg(long, conflicts_with_all = ["source", "all", "json"])]
     lsp: bool,
+    /// Some editors name the way in which they speak with a language server; there is no other
+    #[arg(long = "stdio", hide = true, requires = "lsp")]
+    _stdio: bool,
     #[command(flatten)]
     metric: DerivedArgs<MetricOption>,
     /// Print all lines, not only those near a line that allocates
