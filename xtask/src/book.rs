@@ -1,7 +1,10 @@
 //! The documents as a book: `cargo xtask book` writes it into `target/book`.
 //!
 //! mdBook is installed once, into an ignored folder. Links between documents are checked by tidy, the commands of the guides by
-//! `crates/bactrian/tests/documents.rs`; here remains that every chapter is there and that the contents name every document.
+//! `crates/bactrian/tests/documents.rs`. Here remains that the contents name every document, and that all links of the book
+//! lead to a page: those to other files of the repository get one ([`source`]).
+
+mod source;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,8 +20,29 @@ pub fn run(arguments: &[String]) -> Outcome {
     crate::no_arguments(arguments)?;
     check_contents()?;
     let mdbook = mdbook()?;
-    succeed(Command::new(mdbook).arg("build").current_dir(root()))?;
+    let source = "target/book-source";
+    source::write(&root().join(source))?;
+    succeed(Command::new(mdbook).arg("build").env("MDBOOK_BOOK__SRC", source).current_dir(root()))?;
+    check_links(&root().join("target/book"))?;
     println!("target/book/index.html");
+    Ok(())
+}
+
+/// All relative links of the pages lead to a file.
+fn check_links(book: &Path) -> Outcome {
+    let mut pages = BTreeSet::new();
+    find(book, book, "html", &mut pages)?;
+    for page in pages {
+        let path = book.join(&page);
+        let text = fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
+        for link in text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let target = link.split(['#', '?']).next().unwrap_or_default();
+            let is_elsewhere = target.is_empty() || target.contains(':');
+            if !is_elsewhere && !path.with_file_name("").join(target).exists() {
+                return Err(format!("{page} of the book: the link to {link} is dead"));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -43,7 +67,7 @@ fn check_contents() -> Outcome {
         .map_err(|error| format!("docs/SUMMARY.md: {error}"))?;
     let chapters = chapters(&contents);
     let mut documents = BTreeSet::new();
-    find_documents(&docs, &docs, &mut documents)?;
+    find(&docs, &docs, "md", &mut documents)?;
     documents.remove("SUMMARY.md");
     if let Some(name) = documents.symmetric_difference(&chapters).next() {
         return Err(format!(
@@ -59,14 +83,15 @@ fn chapters(contents: &str) -> BTreeSet<String> {
     contents.lines().filter_map(file).collect()
 }
 
-fn find_documents(folder: &Path, docs: &Path, found: &mut BTreeSet<String>) -> Outcome {
+/// The files with an extension in a folder, relative to `top`.
+fn find(folder: &Path, top: &Path, extension: &str, found: &mut BTreeSet<String>) -> Outcome {
     let context = |error: std::io::Error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(context)? {
         let path = entry.map_err(context)?.path();
         if path.is_dir() {
-            find_documents(&path, docs, found)?;
-        } else if path.extension().is_some_and(|end| end == "md")
-            && let Ok(name) = path.strip_prefix(docs)
+            find(&path, top, extension, found)?;
+        } else if path.extension().is_some_and(|end| end == extension)
+            && let Ok(name) = path.strip_prefix(top)
         {
             found.insert(name.to_string_lossy().into_owned());
         }

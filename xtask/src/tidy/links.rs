@@ -1,10 +1,11 @@
 //! Links between documents lead somewhere: to a file of the repository and, with `#`, to a heading.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::{Problem, Text, Tree};
 
-pub fn check(tree: &Tree) -> Vec<Problem> {
+pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     for document in tree.with_extension(&["md"]) {
         for (line, target) in links(document) {
@@ -44,7 +45,7 @@ fn follow(tree: &Tree, from: &Text, target: &str) -> Result<(), &'static str> {
 }
 
 /// The path, from the root of the repository, of a link in the document `from`.
-fn resolve(from: &str, link: &str) -> Option<String> {
+pub fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in link.split('/') {
@@ -71,26 +72,37 @@ fn prose(document: &Text) -> impl Iterator<Item = (usize, &str)> {
 
 /// The targets of all links, inline or by reference, with their lines.
 fn links(document: &Text) -> Vec<(usize, &str)> {
-    let mut links = Vec::new();
+    place_of_targets(document)
+        .into_iter()
+        .map(|(range, line)| (line, &document.content[range]))
+        .collect()
+}
+
+/// Where the targets of all links stand in the document, and their lines.
+pub fn place_of_targets(document: &Text) -> Vec<(Range<usize>, usize)> {
+    let mut places = Vec::new();
+    let start = document.content.as_ptr().addr();
+    let mut found = |line: usize, target: &str| {
+        let target = target_only(target);
+        let from = target.as_ptr().addr() - start;
+        places.push((from..from + target.len(), line));
+    };
     for (number, line) in prose(document) {
         if let Some((label, target)) = line.split_once("]: ")
             && label.starts_with('[')
         {
-            links.push((number, target_only(target)));
+            found(number, target);
             continue;
         }
         // Every second piece is code.
         for piece in line.split('`').step_by(2) {
             for (at, _) in piece.match_indices("](") {
                 let rest = &piece[at + 2..];
-                links.push((
-                    number,
-                    target_only(rest.split_once(')').map_or(rest, |(link, _)| link)),
-                ));
+                found(number, rest.split_once(')').map_or(rest, |(link, _)| link));
             }
         }
     }
-    links
+    places
 }
 
 /// A link target without title and angle brackets.

@@ -8,7 +8,7 @@ mod glossary;
 mod headers;
 mod leftovers;
 mod length;
-mod links;
+pub mod links;
 mod machine_paths;
 mod rust_code;
 mod unsafe_code;
@@ -25,15 +25,15 @@ use crate::command::{output, root};
 
 /// The files of the repository: tracked, or new and not ignored.
 #[derive(Default)]
-struct Tree {
+pub struct Tree {
     /// Every path from the root, including files that are not text.
-    paths: BTreeSet<String>,
+    pub paths: BTreeSet<String>,
     texts: Vec<Text>,
 }
 
-struct Text {
-    path: String,
-    content: String,
+pub struct Text {
+    pub path: String,
+    pub content: String,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +88,7 @@ pub fn check() -> Outcome {
 }
 
 impl Tree {
-    fn read() -> Result<Tree, String> {
+    pub fn read() -> Result<Tree, String> {
         // The checkout may belong to another user, as in containers; listing files is harmless.
         let mut git = Command::new("git");
         git.args(["-c", "safe.directory=*", "ls-files", "-z"]);
@@ -116,7 +116,7 @@ impl Tree {
         })
     }
 
-    fn text(&self, path: &str) -> Option<&Text> {
+    pub fn text(&self, path: &str) -> Option<&Text> {
         self.texts.iter().find(|text| text.path == path)
     }
 }
@@ -135,7 +135,7 @@ impl Text {
 #[cfg(test)]
 impl Tree {
     /// A tree of text files, for the tests of checks.
-    fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn of(files: &[(&str, &str)]) -> Tree {
         let texts: Vec<_> = files
             .iter()
             .map(|&(path, content)| Text { path: path.to_owned(), content: content.to_owned() })
