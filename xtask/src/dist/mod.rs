@@ -21,6 +21,7 @@ mod wheel;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use crate::Outcome;
@@ -52,6 +53,7 @@ fn build(with_query: bool) -> Result<Release, String> {
 
 fn pack(release: &Release, with_query: bool) -> Outcome {
     let start = Instant::now();
+    check_tools()?;
     println!("-- packing {} of commit {}", release.name(), release.commit);
     let binary = portable::build(release, portable::BACTRIAN)?;
     let _ = fs::remove_dir_all(&release.out);
@@ -82,9 +84,18 @@ fn pack(release: &Release, with_query: bool) -> Outcome {
     portable::check_size(&binary, portable::BACTRIAN)
 }
 
+/// What packing runs is installed: it is needed only after minutes of building.
+fn check_tools() -> Outcome {
+    for tool in ["git", "python3", "zstd", "readelf", "rpmbuild"] {
+        let version = Command::new(tool).arg("--version").output();
+        version.map_err(|error| format!("{tool}: {error}; `scripts/setup dist` installs it"))?;
+    }
+    Ok(())
+}
+
 /// For `sha256sum --check SHA256SUMS`.
 fn write_sums(folder: &Path) -> Outcome {
-    let mut sums = std::process::Command::new("sha256sum");
+    let mut sums = Command::new("sha256sum");
     let text = output(sums.arg("--").args(names(folder)?).current_dir(folder))?;
     write(&folder.join("SHA256SUMS"), &text)
 }
@@ -128,5 +139,5 @@ fn fresh(path: &Path) -> Outcome {
 
 /// Runs a script with python3, which can write the archives for which Debian has no program.
 fn python(script: &str, arguments: &[&str]) -> Outcome {
-    succeed(std::process::Command::new("python3").arg("-c").arg(script).args(arguments))
+    succeed(Command::new("python3").arg("-c").arg(script).args(arguments))
 }

@@ -14,7 +14,9 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{cargo, succeed};
-use crate::{Outcome, compilers, consumers, fuzz, no_arguments, programs, query, release, tidy};
+use crate::{
+    Outcome, book, compilers, consumers, fuzz, no_arguments, programs, query, release, tidy,
+};
 
 /// How long each fuzz target runs before a release, in seconds.
 const FUZZ_SECONDS: u32 = 120;
@@ -52,6 +54,7 @@ const ONLY_ALL: &[Stage] = &[
     Stage { title: "lints of the fuzzer", run: fuzz::lints },
     Stage { title: "fuzz", run: || fuzz::run_all(FUZZ_SECONDS) },
     Stage { title: "the release binary", run: release::check },
+    Stage { title: "the book", run: || book::run(&[]) },
     Stage { title: "the query engine", run: query::check },
     Stage { title: "every bench once", run: smoke::benches },
 ];
