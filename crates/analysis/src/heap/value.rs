@@ -64,6 +64,15 @@ impl<'a> Printer<'a> {
         self.out.push_str(text);
     }
 
+    /// The first fields of a block, in order, and at least one more than is printed. They are copied, because what
+    /// encloses a block waits while it is printed, and must not keep whole groups.
+    fn fields(&self, node: Node) -> Vec<Field> {
+        /// The constructor, and the field that shows that there are more.
+        const MORE: usize = 2;
+        let all = self.heap.fields(node);
+        all[..all.len().min(self.limits.items.saturating_add(MORE))].to_vec()
+    }
+
     fn of(&self, node: Node) -> Option<&'a TypeClass> {
         self.heap.type_class(node).map(|(_, class)| class)
     }
@@ -129,7 +138,7 @@ impl<'a> Printer<'a> {
 
     /// An object, or a constant constructor of an extensible type, which is a block with its name and an id.
     fn object(&mut self, node: Node) {
-        let fields = self.heap.fields(node);
+        let fields = self.fields(node);
         let name = match fields.first().map(|field| field.value) {
             Some(FieldValue::Pointer(to)) => self.heap.text(to.block.0),
             _ => None,
@@ -160,7 +169,7 @@ impl<'a> Printer<'a> {
     fn structured(&mut self, node: Node, is_argument: bool) {
         let collection = self.of(node).and_then(|class| class.collection);
         let kind = self.declared(node);
-        let fields = self.heap.fields(node);
+        let fields = self.fields(node);
         match (collection, self.constructor(node)) {
             (Some(Collection::List), _) => self.list(node),
             (Some(Collection::Array), _) => self.items("[|", "|]", node, &fields),
@@ -263,7 +272,7 @@ impl<'a> Printer<'a> {
                 self.left -= 1;
                 self.above.push(cell);
             }
-            let fields = self.heap.fields(cell);
+            let fields = self.fields(cell);
             if let Some(head) = fields.first() {
                 self.above_is_one_level(depth, |printer| printer.field(cell, head, false));
             }
