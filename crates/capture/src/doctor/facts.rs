@@ -13,6 +13,7 @@ use bactrian_trace::Input;
 use serde::{Serialize, Serializer};
 
 use super::privilege::Privilege;
+use super::process::{Process, Tracing};
 use super::verdict::{Cause, Refusal};
 use crate::debug_file::DebugFile;
 use crate::heap::target::{Table, recovered};
@@ -164,16 +165,21 @@ impl Facts {
             let (reason, way_out) = match error.kind() {
                 std::io::ErrorKind::PermissionDenied => {
                     let reason = format!("this user may not see what process {pid} runs");
-                    (reason, "Run this as the user of the process, or as root")
+                    match Process::look(pid).map(|process| process.tracing) {
+                        Ok(Tracing::No { reason: why, way_out }) => {
+                            (format!("{reason}: {why}"), way_out)
+                        }
+                        _ => (reason, "Run this as the user of the process, or as root".to_owned()),
+                    }
                 }
                 std::io::ErrorKind::NotFound => (
                     format!(
                         "process {pid} runs no program: it is a kernel thread, or has \
                         ended"
                     ),
-                    "",
+                    String::new(),
                 ),
-                _ => (format!("process {pid}: {error}"), ""),
+                _ => (format!("process {pid}: {error}"), String::new()),
             };
             Refusal::new(Cause::Unreadable, reason, way_out)
         })?;

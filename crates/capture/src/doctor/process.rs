@@ -11,6 +11,8 @@ use super::verdict::{Cause, Refusal};
 
 /// The number of the capability to trace any process.
 const CAP_SYS_PTRACE: u32 = 19;
+const WITH_CAPABILITY: &str = "Run this with the capability CAP_SYS_PTRACE: as root, or in a \
+                               container that is started with --cap-add=SYS_PTRACE";
 const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// A process.
@@ -107,12 +109,17 @@ fn tracing(status: &str, ours: &str, user: u32, yama: Option<&str>, is_self: boo
         let way_out = "This setting can only be changed by a reboot";
         return no("this kernel forbids tracing (kernel.yama.ptrace_scope = 3)", way_out);
     }
-    if has_capability(ours, CAP_SYS_PTRACE) {
+    if capabilities(ours, "CapEff") >> CAP_SYS_PTRACE & 1 == 1 {
         return Tracing::Yes;
     }
     let owners = field(status, "Uid").unwrap_or_default();
     if owners.split_whitespace().any(|owner| owner.parse() != Ok(user)) {
-        return no("it runs as another user", "Run this as that user, or as root");
+        let way_out = if user == 0 { WITH_CAPABILITY } else { "Run this as that user, or as root" };
+        return no("it runs as another user", way_out);
+    }
+    // The kernel asks this before the process itself and before Yama.
+    if capabilities(status, "CapPrm") & !capabilities(ours, "CapPrm") != 0 {
+        return no("it has capabilities that this command does not have", WITH_CAPABILITY);
     }
     match yama {
         0 => Tracing::Yes,
@@ -127,9 +134,9 @@ fn tracing(status: &str, ours: &str, user: u32, yama: Option<&str>, is_self: boo
     }
 }
 
-fn has_capability(status: &str, number: u32) -> bool {
-    let effective = field(status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    effective.is_some_and(|mask| mask >> number & 1 == 1)
+/// A set of capabilities, a bit each.
+fn capabilities(status: &str, set: &str) -> u64 {
+    field(status, set).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
 }
 
 fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
@@ -165,6 +172,16 @@ mod tests {
         assert!(of(STATUS, USER, 1001, None).expect("no").contains("another user"));
         let setuid = STATUS.replace("1000\t1000\t1000\t1000", "1000\t0\t0\t0");
         assert!(of(&setuid, USER, 1000, None).expect("no").contains("another user"));
+        // Root in a container: without the capability, and with fewer than processes outside.
+        let container = "CapPrm:\t00000000a80425fb\nCapEff:\t00000000a80425fb\n";
+        let root = STATUS.replace("1000", "0") + "CapPrm:\t000001ffffffffff\n";
+        assert!(of(&root, container, 0, None).expect("no").contains("capabilities"));
+        let inside = STATUS.replace("1000", "0") + container;
+        assert_eq!(of(&inside, container, 0, None), None);
+        let Tracing::No { way_out, .. } = tracing(STATUS, container, 0, None, false) else {
+            panic!("it runs as another user");
+        };
+        assert!(way_out.contains("--cap-add=SYS_PTRACE"), "{way_out}");
         let traced = STATUS.replace("TracerPid:\t0", "TracerPid:\t77");
         assert!(of(&traced, ROOT, 0, None).expect("no").contains("process 77"));
         let dead = STATUS.replace("S (sleeping)", "Z (zombie)");
