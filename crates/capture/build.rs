@@ -1,7 +1,7 @@
 //! Builds the agent and stores it where `agent.rs` includes it; lists the sources of the helper that reads
 //! `.cmt` files for `types/helper.rs`, which is compiled on the user's machine.
 //!
-//! The agent needs its own profile (no unwinding), so it is a workspace of its own and is built by a separate
+//! The agent needs its own profile (no unwinding), so it has a workspace of its own (../Cargo.toml) and is built by a separate
 //! cargo process. It depends on nothing outside this repository.
 
 use std::env;
@@ -16,7 +16,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=nested_cargo.rs");
-    for part in ["agent/Cargo.toml", "agent/Cargo.lock", "agent/build.rs", "agent/src"] {
+    for part in ["Cargo.toml", "Cargo.lock", "agent/Cargo.toml", "agent/build.rs", "agent/src"] {
         println!("cargo:rerun-if-changed=../{part}");
     }
     for part in [

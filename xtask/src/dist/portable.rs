@@ -147,3 +147,26 @@ fn zig_tools() -> Result<PathBuf, String> {
     super::write(&stamp, &wanted)?;
     Ok(folder)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cargo identifies packages elsewhere by their absolute paths, which then decide on the order of functions.
+    #[test]
+    fn packages_of_the_agent_are_in_the_folder_of_its_workspace() {
+        let of_agent = |command: &str| {
+            let manifest = "--manifest-path crates/agent/Cargo.toml";
+            output(&mut cargo(&format!("{command} {manifest}"))).expect("cargo answers")
+        };
+        let workspace = of_agent("locate-project --workspace --message-format plain");
+        let folder = Path::new(workspace.trim()).parent().expect("a manifest is in a folder");
+        let packages = of_agent("tree --offline --locked --edges normal,build --prefix none");
+        let paths = packages.lines().filter_map(|line| line.split(" (").nth(1)?.split(')').next());
+        let paths: Vec<&Path> = paths.map(Path::new).filter(|path| path.is_absolute()).collect();
+        assert!(paths.len() >= 5, "{packages}");
+        for path in paths {
+            assert!(path.starts_with(folder), "{}: not in {}", path.display(), folder.display());
+        }
+    }
+}
