@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{build, names, pack, release::Release};
+use super::{build, names, pack};
 use crate::Outcome;
 use crate::command::root;
 
@@ -11,7 +11,7 @@ pub fn build_twice() -> Outcome {
     let first = build(false)?;
     let work = root().join(".cache/dist/built-once-more");
     super::fresh(&work)?;
-    let second = Release::of_head(&work, &work.join("out"))?;
+    let second = first.elsewhere(&work, &work.join("out"))?;
     pack(&second, false)?;
     let differing = differing(&first.out, &second.out)?;
     match differing.is_empty() {

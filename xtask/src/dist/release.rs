@@ -37,11 +37,12 @@ impl Release {
         if !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
             println!("-- uncommitted changes are not included");
         }
-        let source = work.join("source").join(format!("bactrian-{version}"));
-        let release =
-            Release { version, commit, epoch, source, work: work.into(), out: out.into() };
-        release.export()?;
-        Ok(release)
+        Release::export(version, commit, epoch, work, out)
+    }
+
+    /// The same commit, exported to another folder. What is checked out may be another one by now.
+    pub fn elsewhere(&self, work: &Path, out: &Path) -> Result<Release, String> {
+        Release::export(self.version.clone(), self.commit.clone(), self.epoch.clone(), work, out)
     }
 
     /// `bactrian-0.1.0`
@@ -49,7 +50,21 @@ impl Release {
         format!("bactrian-{}", self.version)
     }
 
-    fn export(&self) -> crate::Outcome {
+    fn export(
+        version: String,
+        commit: String,
+        epoch: String,
+        work: &Path,
+        out: &Path,
+    ) -> Result<Release, String> {
+        let source = work.join("source").join(format!("bactrian-{version}"));
+        let release =
+            Release { version, commit, epoch, source, work: work.into(), out: out.into() };
+        release.unpack()?;
+        Ok(release)
+    }
+
+    fn unpack(&self) -> crate::Outcome {
         // Written last, as a mark that the export is complete.
         let stamp = self.work.join("source/commit");
         if fs::read_to_string(&stamp).is_ok_and(|commit| commit == self.commit) {
