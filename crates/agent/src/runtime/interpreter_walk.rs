@@ -1,4 +1,4 @@
-//! Walking the interpreter's stack, at the cost of what changed.
+//! Walking the interpreter's stack, in a time that depends mostly on what has changed since the last walk.
 //!
 //! Bytecode has no frame descriptors. The runtime finds frames by examining each word from the stack pointer
 //! to the stack's high end: a pointer into bytecode with debug information is a return address, unless it is
@@ -9,8 +9,8 @@
 //! addresses can be at the same places.)
 //!
 //! # Invariants
-//! - There is a copy of the words that the kept walk has passed. It is compared with the stack, sixteen words
-//!   at a time: that takes no longer than to compare two or three return addresses, each at its place.
+//! - There is a copy of the words that the kept walk has passed. It is compared with the stack, 64 words
+//!   at a time: that takes about as long as to compare a few return addresses, each at its place.
 //! - A word that differs does not matter if it is not an entry of the kept walk and does not point into
 //!   bytecode now. Entries are return addresses, and both words of trap frames: everything else did not point
 //!   into bytecode then. Such words are values, which the collector moves and the program assigns to.
@@ -29,6 +29,7 @@ use super::kept_walk::{Entry, KeptWalk, List, Rest};
 use super::program::Program;
 
 const WORD: usize = size_of::<usize>();
+const CACHE_LINE: usize = 64;
 
 /// Walks the interpreter's stack of one domain, and keeps its last walk.
 pub struct InterpreterWalker {
@@ -323,15 +324,15 @@ struct StackCopy {
     high: usize,
     /// The address up to which the ring reaches in this walk.
     limit: usize,
-    /// Whether AVX2 can be used.
-    is_wide: bool,
+    registers: Registers,
 }
 
 impl StackCopy {
     fn new(words: usize) -> Option<StackCopy> {
         let words = words.next_power_of_two();
         let ring = sys::map(words * WORD).ok()?.cast();
-        Some(StackCopy { ring, mask: words - 1, high: 0, limit: 0, is_wide: has_wide_registers() })
+        let registers = Registers::widest();
+        Some(StackCopy { ring, mask: words - 1, high: 0, limit: 0, registers })
     }
 
     /// A walk begins at an address.
@@ -402,7 +403,7 @@ impl StackCopy {
                 )
             };
             let mut at = 0;
-            while let Some(differs) = first_difference(copy, stack, at, self.is_wide) {
+            while let Some(differs) = first_difference(copy, stack, at, self.registers) {
                 let changed = from + differs * WORD;
                 let now = stack.get(differs).copied().unwrap_or(0);
                 let is_entry =
@@ -423,27 +424,46 @@ impl StackCopy {
 
 /// The index of the first difference between two slices, not before `start`.
 #[inline]
-fn first_difference(left: &[usize], right: &[usize], start: usize, wide: bool) -> Option<usize> {
+fn first_difference(
+    left: &[usize],
+    right: &[usize],
+    start: usize,
+    registers: Registers,
+) -> Option<usize> {
     /// # Safety
     /// The processor has AVX2.
     #[target_feature(enable = "avx2")]
-    unsafe fn wide_difference(left: &[usize], right: &[usize]) -> Option<usize> {
+    unsafe fn with_avx2(left: &[usize], right: &[usize]) -> Option<usize> {
+        difference(left, right)
+    }
+    /// # Safety
+    /// The processor has AVX-512.
+    #[target_feature(enable = "avx512f")]
+    unsafe fn with_avx512(left: &[usize], right: &[usize]) -> Option<usize> {
         difference(left, right)
     }
     let (left, right) = (left.get(start..)?, right.get(start..)?);
-    let found = match wide {
-        // SAFETY: `has_wide_registers` has checked.
-        true => unsafe { wide_difference(left, right) },
-        false => difference(left, right),
+    let found = match registers {
+        Registers::Sse2 => difference(left, right),
+        // SAFETY: `Registers::widest` has checked.
+        Registers::Avx2 => unsafe { with_avx2(left, right) },
+        // SAFETY: likewise.
+        Registers::Avx512 => unsafe { with_avx512(left, right) },
     };
     found.map(|at| start + at)
 }
 
 #[inline(always)]
 fn difference(left: &[usize], right: &[usize]) -> Option<usize> {
-    // First as many words at a time as fit into registers, then fewer.
-    let mut at = equal_chunks::<64>(left, right);
-    at += equal_chunks::<8>(left.get(at..)?, right.get(at..)?);
+    // A register that is loaded from two cache lines takes twice as long. Both slices begin at the same place in a
+    // line.
+    let line = left.as_ptr().align_offset(CACHE_LINE).min(left.len());
+    let mut at = equal_chunks::<1>(left.get(..line)?, right.get(..line)?);
+    if at == line {
+        // First as many words at a time as fit into registers, then fewer.
+        at += equal_chunks::<64>(left.get(at..)?, right.get(at..)?);
+        at += equal_chunks::<8>(left.get(at..)?, right.get(at..)?);
+    }
     let mut rest = left.get(at..)?.iter().zip(right.get(at..)?);
     Some(at + rest.position(|(left, right)| left != right)?)
 }
@@ -464,24 +484,48 @@ fn equal_chunks<const CHUNK: usize>(left: &[usize], right: &[usize]) -> usize {
     at
 }
 
-/// Whether the processor has AVX2, and the system lets programs use it.
-fn has_wide_registers() -> bool {
-    const XSAVE_AND_AVX: u32 = 1 << 27 | 1 << 28;
-    const AVX2: u32 = 1 << 5;
-    /// The state of SSE and AVX registers (16 and 32 bytes).
-    const STATE: u64 = 0b110;
-    /// # Safety
-    /// The system uses XSAVE.
-    #[target_feature(enable = "xsave")]
-    unsafe fn state() -> u64 {
-        // SAFETY: by the caller.
-        unsafe { _xgetbv(0) }
-    }
-    let has = |leaf, register: fn(CpuidResult) -> u32, bits| {
-        __cpuid(0).eax >= leaf && register(__cpuid_count(leaf, 0)) & bits == bits
-    };
-    has(1, |found| found.ecx, XSAVE_AND_AVX)
-        && has(7, |found| found.ebx, AVX2)
+/// The registers in which words are compared.
+#[derive(Clone, Copy)]
+enum Registers {
+    /// Of 16 bytes, which all processors have.
+    Sse2,
+    /// Of 32 bytes.
+    Avx2,
+    /// Of 64 bytes.
+    Avx512,
+}
+
+impl Registers {
+    /// The widest that the processor has and the system lets programs use.
+    fn widest() -> Registers {
+        const XSAVE_AND_AVX: u32 = 1 << 27 | 1 << 28;
+        const AVX2: u32 = 1 << 5;
+        const AVX512F: u32 = 1 << 16;
+        /// What the system saves: registers of 16, of 32 and of 64 bytes (with their masks).
+        const STATE_16_32: u64 = 0b110;
+        const STATE_64: u64 = 0b111_0000;
+        /// # Safety
+        /// The system uses XSAVE.
+        #[target_feature(enable = "xsave")]
+        unsafe fn state() -> u64 {
+            // SAFETY: by the caller.
+            unsafe { _xgetbv(0) }
+        }
+        let has = |leaf, register: fn(CpuidResult) -> u32, bits| {
+            __cpuid(0).eax >= leaf && register(__cpuid_count(leaf, 0)) & bits == bits
+        };
+        if !has(1, |found| found.ecx, XSAVE_AND_AVX) {
+            return Registers::Sse2;
+        }
         // SAFETY: the system uses XSAVE, as checked above.
-        && unsafe { state() } & STATE == STATE
+        let state = unsafe { state() };
+        let saves = |bits| state & bits == bits;
+        if has(7, |found| found.ebx, AVX512F) && saves(STATE_16_32 | STATE_64) {
+            Registers::Avx512
+        } else if has(7, |found| found.ebx, AVX2) && saves(STATE_16_32) {
+            Registers::Avx2
+        } else {
+            Registers::Sse2
+        }
+    }
 }

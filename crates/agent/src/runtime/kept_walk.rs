@@ -1,4 +1,4 @@
-//! The last walk of a stack, kept so that the next one costs what changed.
+//! The last walk of a stack, kept so that the next one takes a time that depends on what has changed.
 //!
 //! # The problem
 //! When every allocation is recorded, each wants its stack, and stacks are deep: collecting each from scratch
@@ -99,6 +99,8 @@ pub struct KeptWalk {
     kept: List<Kept>,
     /// Codes of the kept frames followed by that of the innermost one, outermost first.
     codes: List<u64>,
+    /// For each of these codes the position from which on all codes up to it are the same: a recursion.
+    repeated_from: List<usize>,
     /// What the current walk has read, innermost first.
     fresh: List<Entry>,
     /// The stack that the kept entries are of; 0 for none.
@@ -107,6 +109,16 @@ pub struct KeptWalk {
     is_complete: bool,
     /// The number of outer frames that have not changed since `mark_written`.
     unchanged: usize,
+    /// The outermost frames of the written stack and of the last one, if these were windows.
+    written: Repeated,
+    outermost: Repeated,
+}
+
+/// Frames with the same code.
+#[derive(Clone, Copy, Default)]
+struct Repeated {
+    code: u64,
+    frames: usize,
 }
 
 /// Walks go this many times further than asked for, so that a deep recursion that returns does not need a
@@ -124,10 +136,13 @@ impl KeptWalk {
             ahead,
             kept: List::new(4 * ahead)?,
             codes: List::new(4 * ahead)?,
+            repeated_from: List::new(4 * ahead)?,
             fresh: List::new(2 * ahead)?,
             stack: 0,
             is_complete: false,
             unchanged: 0,
+            written: Repeated::default(),
+            outermost: Repeated::default(),
         })
     }
 
@@ -144,20 +159,48 @@ impl KeptWalk {
 
     /// The innermost frames, as many as were asked for, outermost first; and how many of them, from the
     /// outermost, are the same as in the stack that was last marked as written.
-    pub fn stack(&self) -> (&[u64], usize) {
+    pub fn stack(&mut self) -> (&[u64], usize) {
         let codes = self.codes.as_slice();
-        match codes.len().checked_sub(self.depth) {
-            None | Some(0) => (codes, self.unchanged),
-            // The window slides over the stack: even if frames are the same, their positions are not.
-            Some(more) => (codes.get(more..).unwrap_or_default(), 0),
-        }
+        self.outermost = Repeated::default();
+        let Some(window) = self.window() else { return (codes, self.unchanged) };
+        // The window slides over the stack: even if frames are the same, their positions are not. But those of a
+        // recursion look the same at every position.
+        let last = self.outermost_from(window);
+        self.outermost = last;
+        let is_same = last.code == self.written.code;
+        let unchanged = if is_same { last.frames.min(self.written.frames) } else { 0 };
+        (codes.get(window..).unwrap_or_default(), unchanged)
     }
 
     /// From now on, unchanged frames are counted relative to this stack; or, if another stack was written,
     /// there are none.
     pub fn mark_written(&mut self, this_stack: bool) {
-        let whole = this_stack && self.codes.length <= self.depth;
-        self.unchanged = if whole { self.codes.length } else { 0 };
+        (self.unchanged, self.written) = match self.window() {
+            _ if !this_stack => Default::default(),
+            None => (self.codes.length, Repeated::default()),
+            Some(_) => (0, self.outermost),
+        };
+    }
+
+    /// Where the window of the innermost frames begins, if there are more frames than were asked for.
+    fn window(&self) -> Option<usize> {
+        self.codes.length.checked_sub(self.depth).filter(|more| *more > 0)
+    }
+
+    /// The frames from here on with the same code.
+    fn outermost_from(&self, from: usize) -> Repeated {
+        let code = self.codes.as_slice().get(from).copied().unwrap_or(0);
+        let beginnings = self.repeated_from.as_slice().get(from..).unwrap_or_default();
+        let is_repeated = |beginning: &usize| *beginning <= from;
+        // A recursion mostly reaches almost to the innermost frame, so the search begins there.
+        let mut back = 1;
+        while beginnings.iter().nth_back(back - 1).is_some_and(|beginning| !is_repeated(beginning))
+        {
+            back *= 2;
+        }
+        let near = beginnings.len().saturating_sub(back);
+        let rest = beginnings.get(near..).unwrap_or_default();
+        Repeated { code, frames: near + rest.partition_point(is_repeated) }
     }
 
     /// Begins a walk of a stack: drops the kept walk if it is of another stack, and returns the number of its
@@ -208,12 +251,17 @@ impl KeptWalk {
         self.kept.truncate(keep);
         let mut frames = self.kept.as_slice().last().map_or(0, |entry| entry.frames);
         self.codes.truncate(frames);
+        self.repeated_from.truncate(frames);
         self.unchanged = self.unchanged.min(frames);
         let innermost = self.fresh.as_slice().iter().position(|entry| entry.code != 0);
         for (at, entry) in self.fresh.as_slice().iter().enumerate().rev() {
             if entry.code != 0 {
-                frames += 1;
+                let is_repeated = self.codes.as_slice().last() == Some(&entry.code);
+                let before = self.repeated_from.as_slice().last().filter(|_| is_repeated);
+                let beginning = before.copied().unwrap_or(frames);
+                self.repeated_from.push(beginning);
                 self.codes.push(entry.code);
+                frames += 1;
             }
             if Some(at) > innermost {
                 let Entry { place, content, trap, .. } = *entry;

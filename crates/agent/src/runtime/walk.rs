@@ -1,4 +1,4 @@
-//! Walking the stack of native code, at the cost of what changed.
+//! Walking the stack of native code, in a time that depends on what has changed since the last walk.
 //!
 //! A walk is determined by what it reads: return addresses at places on the stack, and the frame sizes that
 //! belong to them. So the kept walk (see `kept_walk`) is still right if all of its further places hold what

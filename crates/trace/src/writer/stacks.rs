@@ -52,12 +52,7 @@ impl LastStack {
     pub fn replace(&mut self, stack: &[u64], unchanged: usize) -> usize {
         let both = self.length.min(stack.len());
         let known = unchanged.min(both);
-        let (last, new) = (&self.codes[known..both], &stack[known..both]);
-        // Several at a time: where stacks exceed the depth kept, whole windows are compared.
-        let chunks = last.as_chunks::<CHUNK>().0.iter().zip(new.as_chunks::<CHUNK>().0);
-        let same = CHUNK * chunks.take_while(|(a, b)| are_equal(a, b)).count();
-        let rest = last[same..].iter().zip(&new[same..]);
-        let common = known + same + rest.take_while(|(a, b)| a == b).count();
+        let common = known + common_prefix(&self.codes[known..both], &stack[known..both]);
         self.resize(stack.len());
         self.codes[common..stack.len()].copy_from_slice(&stack[common..]);
         common
@@ -106,6 +101,16 @@ impl LastStack {
         }
         self.length = length;
     }
+}
+
+/// How many codes at the beginning of both are equal.
+#[inline]
+fn common_prefix(left: &[u64], right: &[u64]) -> usize {
+    // Several at a time: where stacks exceed the depth kept, whole windows are compared.
+    let chunks = left.as_chunks::<CHUNK>().0.iter().zip(right.as_chunks::<CHUNK>().0);
+    let same = CHUNK * chunks.take_while(|(a, b)| are_equal(a, b)).count();
+    let rest = left[same..].iter().zip(&right[same..]);
+    same + rest.take_while(|(a, b)| a == b).count()
 }
 
 /// Compared without branches, in wide registers: a call of `memcmp` takes longer.
@@ -229,16 +234,25 @@ struct Run {
     at: usize,
 }
 
-/// How many frames the slot at `at` predicts, as far as a codeword can say.
+/// How many frames the slot at `start` predicts, as far as a codeword can say.
 #[inline(never)]
-fn follow(slots: &Slots, mut at: usize, frames: &[u64]) -> Run {
-    let mut length = 0;
-    for code in frames.iter().take(u8::MAX.into()) {
+fn follow(slots: &Slots, start: usize, frames: &[u64]) -> Run {
+    let next = |at: usize| usize::from(slots[at].successor) % CACHE_SLOTS;
+    let frames = &frames[..frames.len().min(u8::MAX.into())];
+    let mut at = start;
+    for (before, code) in frames.iter().enumerate() {
         if predicted(slots, at).code != *code {
-            break;
+            return Run { frames: before, at };
         }
-        at = usize::from(slots[at].successor) % CACHE_SLOTS;
-        length += 1;
+        at = next(at);
+        if at == start {
+            // A recursion. From here on the same slots predict the same frames, and to compare frames takes less
+            // time than to look up slots, each of which depends on the one before.
+            let period = before + 1;
+            let length =
+                period + common_prefix(&frames[period..], &frames[..frames.len() - period]);
+            return Run { frames: length, at: (0..length % period).fold(start, |at, _| next(at)) };
+        }
     }
-    Run { frames: length, at }
+    Run { frames: frames.len(), at }
 }
