@@ -1,6 +1,6 @@
-//! The cargo that builds the agent, kept apart from the cargo that builds Bactrian. What the outer build was asked for
-//! reaches build scripts as environment variables, and the agent must be the same whatever that was: it has a profile of
-//! its own, and no library to link with.
+//! The cargo that builds the agent, kept apart from the cargo that builds Bactrian. The outer
+//! cargo passes its profile, flags and target to build scripts as environment variables. The agent's build must not depend
+//! on them: it has a profile of its own, and no library to link with.
 
 use std::ffi::OsStr;
 use std::path::Path;

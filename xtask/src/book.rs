@@ -1,8 +1,8 @@
 //! The documents as a book: `cargo xtask book` writes it into `target/book`.
 //!
 //! mdBook is installed once, into an ignored folder. Links between documents are checked by tidy, the commands of the guides by
-//! `crates/bactrian/tests/documents.rs`. Here remains that the contents name every document, and that all links of the book
-//! lead to a page: those to other files of the repository get one ([`source`]).
+//! `crates/bactrian/tests/documents.rs`. This checks that the contents name every document, and that every link of the book
+//! leads to a page. Files outside of docs/ get one if a document links to them ([`source`]).
 
 mod source;
 

@@ -1,7 +1,7 @@
 //! Opens exports in the tools they are made for, at the versions that `docs/exports.md` names.
 //!
 //! The tools are downloaded once and kept in an ignored folder. The tests themselves are in
-//! `crates/export/tests/export/consumers.rs` and `crates/export/tests/heap/consumers.rs`.
+//! `crates/export/tests` and `crates/bactrian/tests`; [`run`] lists them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -239,7 +239,7 @@ impl Page {
         });
         tests.sort();
         // Three at a time: a page waits for its server, and its test for the page. With fewer, this would
-        // finish last when the tests of programs, with four threads each, run at the same time.
+        // finish last when the test programs run at the same time.
         let mut node = self.node("--test");
         succeed(node.arg("--test-concurrency=3").args(tests))
     }

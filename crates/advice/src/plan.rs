@@ -22,7 +22,7 @@ const STEPS: u64 = 2;
 /// A step that saves less than this fraction of the promoted words, or costs time beyond this fraction and the noise, is the
 /// last.
 const WORTH_A_STEP: f64 = 0.03;
-/// Minor heaps that take more than this fraction of the memory are rather too large than too small.
+/// Minor heaps that take more than this fraction of the memory are more likely too large than too small.
 const MUCH: f64 = 0.125;
 
 /// The budget.
@@ -147,8 +147,8 @@ fn other_minor_heaps(first: &Measurement, goal: Goal) -> Vec<u64> {
         _ if minor_bytes(first, present) as f64 > MUCH * first.rss as f64 => {
             (1..=STEPS).map(|step| present / STEP.pow(step as u32)).collect()
         }
-        // In the grids of bench/gc, the best setting for little memory often has half of the default, never more than twice as
-        // much: what fits into a processor's cache costs no time.
+        // In the grids of bench/gc, the setting that saves most memory often has half of the default minor heap, never more than
+        // twice the default: a minor heap that fits into the processor's cache costs no time.
         _ => vec![present / 2],
     };
     sizes.retain(|s| MINOR_HEAP.contains(s));

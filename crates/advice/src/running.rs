@@ -1,4 +1,4 @@
-//! What the counters of a running program say, which is not run again.
+//! What the counters of a running program say, without running it again.
 //!
 //! The law of `o` gives bounds without a second run. The live words lie between heap/(1+o/100), which is what the law derives
 //! from the size of the heap, and the words of the heap that are not free; so the heap at another `o` lies between the law

@@ -42,7 +42,7 @@ pub mod board {
 
 /// The longest interval between heartbeats, in milliseconds, unless the machine is overloaded.
 pub const BEAT: u64 = 50;
-/// The interval at which the keeper looks for calls, in milliseconds.
+/// The interval at which the keeper looks for calls, in milliseconds. After a second without any it looks less often.
 pub const TICK: u64 = 2;
 /// If the heartbeat has stopped for this many microseconds, the keeper is dead.
 pub const DEAD_AFTER: u64 = 1_000_000;

@@ -182,8 +182,10 @@ impl Snapshots {
         let path = |name| get(name).filter(|path| !path.is_empty());
         let limits = match get(variable::SNAPSHOT_LIMITS) {
             None => Limits::default(),
-            Some(text) => Limits::parse(text)
-                .ok_or(bad(variable::SNAPSHOT_LIMITS, "a list of copies=, memory= and disk="))?,
+            Some(text) => Limits::parse(text).ok_or(bad(
+                variable::SNAPSHOT_LIMITS,
+                "a list of copies=N, memory=BYTES, disk=BYTES and busy=wait|skip",
+            ))?,
         };
         let strings = match get(variable::STRINGS) {
             None => 0,

@@ -42,7 +42,7 @@ pub fn is_filter_of_prctl(option: i32) -> bool {
     option == PR_SET_SECCOMP
 }
 
-/// Whether a call of `syscall` with this first argument does. Other operations of seccomp(2) only ask.
+/// Whether `syscall(number, first, ..)` sets a filter, if it succeeds. Other operations of seccomp(2) only ask.
 pub fn is_filter_of_syscall(number: isize, first: usize) -> bool {
     match number {
         SECCOMP => first == SECCOMP_SET_MODE_STRICT || first == SECCOMP_SET_MODE_FILTER,

@@ -66,7 +66,7 @@ impl Copies {
     }
 }
 
-/// Removes what is there of a file whose walker was killed before it was complete.
+/// Removes the unfinished file of a walker that was killed.
 fn remove_unfinished(file: &CStr) {
     if let Ok(unfinished) = CString::new(unfinished(file.to_bytes())) {
         sys::remove(&unfinished);

@@ -13,8 +13,8 @@
 //! - [`confined`]: whether the program has set a seccomp filter; [`birthmark`]: whether this process is a
 //!   copy of the marked one.
 //!
-//! Guarantees: no function blocks on anything but the lock that it is asked to take, only functions that
-//! return collections allocate, and none panics.
+//! Guarantees: nothing here panics. Functions block only where their documentation says so. Only functions that
+//! take or return collections allocate, and [`copies`].
 
 #![cfg_attr(not(test), no_std)]
 

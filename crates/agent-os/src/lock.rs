@@ -15,9 +15,9 @@ pub struct Lock<T> {
     /// One word says both that the lock is held and by whom: a signal handler may interrupt between any two
     /// instructions and ask.
     state: AtomicU64,
-    /// The number of forks, one within the other, that the holder is in the middle of.
+    /// The number of forks that the holder is in the middle of: a signal handler may fork during a fork.
     forks: AtomicU32,
-    /// Whether the lock was taken for the first of them.
+    /// Whether the lock was taken for the outermost of them.
     is_for_fork: AtomicBool,
     inside: UnsafeCell<T>,
 }
@@ -28,8 +28,8 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// A lock that this thread holds until this is dropped.
 pub struct LockGuard<'a, T>(&'a Lock<T>);
 
-/// The id of this thread, never 0: its thread pointer. All of it: stacks of 8 MB lie side by side, so thread
-/// pointers of a program with thousands of threads may differ in their upper bits only.
+/// The id of this thread, never 0: its thread pointer. All 64 bits are needed: with thousands of stacks of 8 MB, two
+/// thread pointers may have the same lower half.
 #[inline]
 pub fn me() -> u64 {
     sys::thread_pointer() as u64
@@ -164,7 +164,7 @@ impl<T> Drop for LockGuard<'_, T> {
     }
 }
 
-/// A cell that is set once, before another thread may read it.
+/// A cell that is set at most once. Until then readers get None.
 pub struct SetOnce<T> {
     filled: AtomicBool,
     inside: UnsafeCell<Option<T>>,

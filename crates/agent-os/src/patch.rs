@@ -21,8 +21,8 @@ static CHANGING: Lock<()> = Lock::new(());
 /// The right to change code that other threads may execute.
 pub struct Changing(#[expect(dead_code, reason = "held")] LockGuard<'static, ()>);
 
-/// Waits for other threads that change code. None if this thread is at it: the caller is a signal handler that
-/// has interrupted the change, which goes on when the handler returns.
+/// Waits for other threads that change code. None if this thread is changing code already: the caller is a
+/// signal handler that has interrupted the change, which goes on when the handler returns.
 pub fn begin() -> Option<Changing> {
     CHANGING.take().map(Changing)
 }
@@ -231,11 +231,11 @@ mod tests {
     static PAGE_OF_TESTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     fn changing() -> Changing {
-        begin().expect("this thread is not at it")
+        begin().expect("this thread changes nothing else")
     }
 
-    /// The tracer installed its jump and the lifting thread, which had seen a closed door, opened that: two bytes of
-    /// the function, then twelve of the jump.
+    /// A fault that there was: a thread had seen a closed door, a tracer wrote its jump there, and then the thread
+    /// opened the door. It left two bytes of the function, followed by twelve of the jump.
     #[test]
     fn a_function_is_whole_even_if_a_tracer_patches_it_while_its_door_is_opened() {
         static PATCH: Patch = Patch::new();

@@ -1,5 +1,5 @@
 //! System calls about processes: making a frozen copy of this process, and everything that the copy needs.
-//! The program makes them, too, while it is stopped, so none of them goes through libc.
+//! Some are made while other threads have been stopped in the middle of libc, so none of them goes through libc.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int, c_void};
@@ -185,14 +185,15 @@ pub enum End {
     BySignal,
 }
 
-/// Whether a child of this process has ended, without waiting. A process that no longer exists has ended.
+/// How a child of this process has ended; None if it still runs. Does not wait. A process that no longer exists has
+/// ended.
 pub fn end_of(child: Pid) -> Option<End> {
     const ALL: usize = 0x4000_0000;
     look_for_end(child, ALL)
 }
 
-/// The same, of a copy made by [`clone_quietly`]. If the id is that of another child by now, the program's, that
-/// is left alone: the program waits for it.
+/// The same, of a copy made by [`clone_quietly`]. If its id belongs to a child of the program by now, that child is not
+/// reaped.
 pub fn end_of_copy(copy: Pid) -> Option<End> {
     const WITHOUT_EXIT_SIGNAL: usize = 0x8000_0000;
     look_for_end(copy, WITHOUT_EXIT_SIGNAL)
@@ -400,8 +401,8 @@ pub fn learn_thread_ids() {
 }
 
 fn id_at(offset: usize) -> ThreadId {
-    // SAFETY: libc's record of a thread begins at the thread pointer, and is larger than that where the record is
-    // that libc's.
+    // SAFETY: libc's record of a thread begins at the thread pointer. Musl's offset, the smaller one, is tried first and
+    // is within both records; glibc's is read only if musl's did not match.
     ThreadId(unsafe { ((crate::sys::thread_pointer() + offset) as *const u32).read_volatile() })
 }
 

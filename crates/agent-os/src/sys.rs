@@ -423,8 +423,8 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, expected: u32) {
     let _ = unsafe { call(number::FUTEX, arguments) };
 }
 
-/// Waits while `*word == expected`, at most so long. Others may change the word in a file that is mapped: that wakes nobody, and
-/// is seen at the next look.
+/// Waits while `*word == expected`, for at most `time`. A change through another mapping of the same file wakes nobody;
+/// the caller sees it when the time is up.
 pub fn futex_wait_at_most(
     word: &core::sync::atomic::AtomicU32,
     expected: u32,
@@ -434,11 +434,11 @@ pub fn futex_wait_at_most(
     let time = [time.as_secs(), u64::from(time.subsec_nanos())];
     let arguments =
         [word.as_ptr() as usize, WAIT, expected as usize, &raw const time as usize, 0, 0];
-    // SAFETY: the word and the time live.
+    // SAFETY: the word and the time outlive the call.
     let _ = unsafe { call(number::FUTEX, arguments) };
 }
 
-/// Wakes one that waits on `word`.
+/// Wakes one thread that waits on `word`.
 pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     const WAKE_PRIVATE: usize = 129;
     // SAFETY: the word outlives the call.

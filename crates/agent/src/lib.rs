@@ -1,11 +1,11 @@
 //! The agent: the part of Bactrian that lives inside the observed program.
 //!
 //! # The problem
-//! An OCaml program is to be sampled as it is, without relinking, and without noticing: same output, same
+//! We sample an OCaml program as it is, without relinking, and without its noticing: same output, same
 //! exit status, no crash, no extra thread, no allocation in its heap, nothing of ours on its stacks. So this
 //! is a library for `LD_PRELOAD`, without the standard library, that imports almost nothing.
 //!
-//! # Rooms
+//! # Layers
 //! Each uses only those listed before it; `cargo xtask tidy` checks that.
 //! - crates/agent-os: system calls, /proc, lock, memory, stacks, patches, objects and symbols. Knows nothing
 //!   of OCaml.
@@ -25,7 +25,7 @@
 //!    writer of crates/trace; `locate` resolves frames to names. Buffered events are written every second,
 //!    before the program blocks (`runtime::blocking`), and when it forks, calls exec or exits (`entry`).
 //! 4. At high rates the stacks of allocations cost more than everything else. Then we collect them ourselves
-//!    (`collect`), at the cost of what changed since the last one (`runtime::walk`).
+//!    (`collect`), in a time that depends on what has changed since the last one (`runtime::walk`).
 //! 5. Snapshots of the heap are taken from copies of the process (`snapshot`).
 //! 6. An observer of the running program shares a page with us (`page`).
 //!
@@ -35,7 +35,7 @@
 //!
 //! # Invariants
 //! - All work on the recording is done under one lock (`session`), on a stack of our own (`stacks`); only the
-//!   end of a block, which takes a few bytes, stays on the program's. Nothing in there waits for OCaml, so the
+//!   callback for a freed block, which needs little, stays on the program's. Nothing in there waits for OCaml, so the
 //!   lock cannot deadlock with the runtime's own.
 //! - A panic in there turns the agent off, releases the lock and returns to the program (`stacks`).
 //! - Memory is our own (`memory`), system calls are direct (`sys`).

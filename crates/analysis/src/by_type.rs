@@ -1,5 +1,5 @@
-//! Which types of values allocate or retain most: allocations by site, with what the compiler knew about the
-//! type allocated there.
+//! Bytes allocated, or still live, by type: allocations by site, with what the compiler knew about the type allocated
+//! there.
 
 use std::collections::HashMap;
 

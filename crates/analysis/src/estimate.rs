@@ -99,7 +99,7 @@ pub struct Scale {
     pub unit: f64,
     /// The largest weight that a sample can have.
     heaviest: f64,
-    /// The most samples that one sample can stand for.
+    /// The largest number of samples that a recorded one counts for: above 1 if the recorder has lowered its rate.
     stands_for: f64,
 }
 

@@ -20,7 +20,7 @@ const DIE_YOUNG: f64 = 4.0;
 const MUCH_FREE: f64 = 16e6;
 /// The heap is too large if it is this many times the size that `space_overhead` explains.
 const BEYOND_OVERHEAD: f64 = 1.5;
-/// Custom blocks drive the collector if there are this many times the cycles that the allocated words explain.
+/// With this many times the major cycles that the allocated words explain, custom blocks are likely to be the cause.
 const MORE_CYCLES: f64 = 3.0;
 /// Custom blocks matter if their memory is at least this fraction of the live words.
 const MUCH_CUSTOM: f64 = 0.25;

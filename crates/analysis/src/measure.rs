@@ -40,7 +40,7 @@ pub enum Of {
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("x-value" = "METRIC", "x-short" = "m"))]
 pub enum Metric {
-    /// Bytes still there when the trace ends; if these are few, those at the peak
+    /// Like live; like peak if less than a tenth of the peak is live when the trace ends
     #[default]
     Kept,
     /// Bytes allocated

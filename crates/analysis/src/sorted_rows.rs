@@ -35,7 +35,7 @@ impl<T> SortRows<T> for [T] {
     }
 }
 
-/// The place in order of each of so many rows.
+/// For each of `count` rows its place in the order.
 fn places(count: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut sorted: Vec<usize> = (0..count).collect();
     sorted.sort_by(|&one, &other| order(one, other));

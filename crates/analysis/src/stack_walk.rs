@@ -30,7 +30,7 @@ pub(crate) struct StackWalks<T> {
 #[derive(Clone, Debug)]
 struct StackWalk<T> {
     items: Vec<T>,
-    /// How many of them all stacks since the last visited one have kept.
+    /// The number of outer items that all stacks since the last visited one have kept.
     kept: usize,
 }
 

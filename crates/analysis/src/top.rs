@@ -1,4 +1,4 @@
-//! The sites, functions, files or modules that allocate or retain most: self and total.
+//! The sites, functions, files or modules that allocate most, or whose memory lives: self and total.
 //!
 //! `self` is what is allocated with a label as the innermost of the stack, `total` what is allocated with the
 //! label anywhere on the stack, counted once however often it recurs. Totals are computed without a tree of

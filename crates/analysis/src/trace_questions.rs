@@ -507,7 +507,7 @@ fn fill<T: Send + Sync + 'static>(
     struct Filled<T>(Arc<OnceLock<Result<T, NoTable>>>);
     impl<T> Drop for Filled<T> {
         fn drop(&mut self) {
-            let _ = self.0.set(Err(NoTable::Odd("reading it failed")));
+            let _ = self.0.set(Err(NoTable::Odd("reading it into memory failed")));
         }
     }
     let filled = Filled(slot.clone());

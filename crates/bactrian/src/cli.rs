@@ -23,7 +23,7 @@ use crate::threads;
   bactrian heap roots server.heap            which roots hold the memory of a snapshot
   bactrian query server.heap \"select ..\"     anything else, in SQL
 
-Exit status: 0 done, 1 finding (check, diff), 2 usage, 3 bad input, 4 not supported here.")]
+Exit status: 0 done, 1 finding (check, diff, and of heap: diff, leaks, suspects, finalisers), 2 usage, 3 bad input, 4 not supported here.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -76,8 +76,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether several threads may do its work. Those that start programs are not among them: each thread counts where
-    /// processes are limited.
+    /// Whether several threads may do its work. Not if it starts programs: with `ulimit -u`, threads count as processes, and
+    /// the program may need them.
     fn shares_work(&self) -> bool {
         matches!(
             self,

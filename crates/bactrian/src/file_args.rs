@@ -27,6 +27,11 @@ pub struct TraceArg {
     pub strict: bool,
 }
 
+/// The help of [`TraceArg`]'s file in commands that also take snapshots.
+pub fn or_snapshot(file: clap::Arg) -> clap::Arg {
+    file.help("Trace or heap snapshot; `-` is standard input")
+}
+
 impl TraceArg {
     /// Opens the trace.
     pub fn open(&self) -> Result<TraceFile, Failure> {

@@ -25,14 +25,14 @@ pub struct OriginArgs {
     redact: RedactArg,
 }
 
-/// What is left out.
+/// What is not sent.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum RedactArg {
-    /// Nothing is left out.
+    /// Everything is sent
     Nothing,
-    /// Folders of source files are not.
+    /// The folders of source files are left out
     Folders,
-    /// Names of functions and files are not.
+    /// The names of functions and files are left out
     Names,
 }
 

@@ -33,7 +33,7 @@ use crate::types::TypesArg;
 /// The files to show.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ShownArgs {
-    /// Traces, heap snapshots and recordings, in any order; `-` is standard input
+    /// Traces, heap snapshots, recordings and results of `bactrian gc`, in any order; `-` is standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]

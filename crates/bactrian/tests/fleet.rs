@@ -132,7 +132,7 @@ fn small_trace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/fixtures/leaky_cache_v2.ctf")
 }
 
-/// That what a server got of [`small_trace`] is what the store has, as independent readers of both formats see it.
+/// Checks that what a server got of [`small_trace`] is what the store has, as independent readers of both formats see it.
 fn check_pushed(posted: &[Posted], store: &str, folder: &Path) {
     let tables: Vec<String> = OF_FLEETS.iter().map(|it| table(store, it)).collect();
     let of_leaves = |samples: &str| {
@@ -180,7 +180,7 @@ fn check_pushed(posted: &[Posted], store: &str, folder: &Path) {
 mod consumers {
     use super::*;
 
-    /// By a client that can do no more than this.
+    /// With the minimal client above.
     #[test]
     #[ignore = "needs DuckDB, pprof and opentelemetry-proto: cargo xtask consumers"]
     fn pushed_profiles_equal_those_in_the_store() {
@@ -225,10 +225,10 @@ mod consumers {
         assert_eq!(leaves("builds_allocate", 3), [&made.regression]);
         assert_eq!(leaves("builds_hold", 3), [""; 0]);
         assert_eq!(leaves("odd_hosts", 1), ["mail-0031"]);
-        // Of programs that hold more and more it is no wonder.
+        // Where the heap grows, growing memory is expected: only the other host is reported.
         assert_eq!(leaves("growing_memory", 1), ["shop-0010"]);
         assert_eq!((rows("collectors").len(), rows("hosts").len()), (4, 40));
-        // What fills up and is full is held, and grows no more.
+        // A cache that has filled up is held, but grows no more.
         assert!(leaves("live_sites", 1).contains(&made.cache.as_str()));
         assert_eq!(rows("over_time").len(), 4 * MINUTES as usize);
     }
@@ -252,7 +252,7 @@ mod duckdb {
         Path::new(&tools).join("duckdb/bin/python")
     }
 
-    /// That both are the same JSON, but for the last digits of numbers.
+    /// Checks that both are the same JSON, but for the last digits of numbers.
     fn check_same(told: &Value, expected: &Value, place: &str) {
         match (told, expected) {
             (Value::Object(told), Value::Object(expected)) => {
@@ -405,7 +405,7 @@ mod clickhouse {
     }
 }
 
-/// That the JSON of `bactrian fleet` has these rows.
+/// Checks that the JSON of `bactrian fleet` has these rows.
 fn check_answers(told: &Value, questions: &[Question], expected: Vec<Vec<Vec<Value>>>) {
     for (question, expected) in questions.iter().zip(expected) {
         let rows = told["result"]["answers"][question.name].as_array().expect("rows");
@@ -466,10 +466,11 @@ mod queries {
         ]));
         let both = services(&[]);
         assert!((both[0].2 / before[0].2 - 2.0).abs() < 1e-6 && both[0].1 == 2.0, "{both:?}");
-        // Where the trace is was not told then.
+        // Older profiles do not say where their trace is.
         let host =
             |name: &str| said(&bactrian(&[&["fleet", &store, "--host", name], &days[..]].concat()));
-        assert!(host("web-1").contains("where its trace is was not shipped"), "{}", host("web-1"));
+        let web_1 = host("web-1");
+        assert!(web_1.contains("the path of its trace is not in the store"), "{web_1}");
         assert!(
             host("web-2").contains(&format!("on web-2: bactrian view {trace}")),
             "{}",

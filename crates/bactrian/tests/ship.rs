@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
 
-/// So long is waited for what has to come at once on a machine that has nothing else to do.
+/// The longest wait for what comes at once on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn bactrian(arguments: &[&str]) -> Output {
@@ -128,7 +128,7 @@ fn text<'r>(row: &'r BTreeMap<String, Field>, name: &str) -> Option<&'r str> {
     }
 }
 
-/// Ships what is there, as if it were so many minutes later: then the minute is over.
+/// Ships what is there with a clock that is `minutes` ahead, so that the current minute is over.
 fn shipped(trace: &Path, store: &Path, minutes: u64) -> Shipper {
     let store = Arc::new(Folder::new(store));
     let mut shipper = Shipper::open(trace, store, Origin::default()).expect("a trace");

@@ -98,7 +98,7 @@ impl Launch {
         let passed_on = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals = SignalsInfo::<WithOrigin>::new(passed_on)?;
         let handle = signals.handle();
-        // Started before the program, which would have to run without us if there could be no thread.
+        // Started before the program: if there can be no further thread, nothing has run yet.
         let (tell, told) = channel();
         let passing_on = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let Ok(process) = told.recv() else { return };
@@ -151,7 +151,7 @@ impl Launch {
     fn kept(&self) -> (Settings, Option<Keeper>) {
         let trace: Option<PathBuf> =
             self.settings.trace.as_deref().map(|path| OsStr::from_bytes(path).into());
-        // Whatever the agent does while the program runs or ends, it asks the keeper before.
+        // In all these cases the agent makes system calls while the program runs or ends, and asks the keeper before.
         let is_needed =
             trace.is_some() || self.settings.snapshots.is_some() || self.settings.page.is_some();
         let keeper = is_needed.then(|| Keeper::new(trace).ok()).flatten();
@@ -197,9 +197,8 @@ impl Launched {
 
     /// Whether it has ended, or that cannot be determined.
     ///
-    /// Another thread of ours may trace it. To the kernel we are one process: a thread that waits without
-    /// peeking first is told about the tracee's stop, takes that for its end, and the tracer never learns of
-    /// it.
+    /// Another thread of ours may trace it. To wait in one thread can take away a stop that the tracing thread waits for,
+    /// so we only peek (NOWAIT), for ends only.
     fn has_ended(&self, options: WaitIdOptions) -> bool {
         let look = options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::Pid(Pid::from_child(&self.child)), look) {
@@ -219,8 +218,7 @@ impl Drop for Launched {
 }
 
 /// From now on an interrupt does not end this process; the returned function says whether one has arrived.
-/// Signals that [`Launch::run`] has taken over stay taken over, so whoever waits for something afterwards has
-/// to ask.
+/// The handlers of [`Launch::run`] stay, so whoever waits for something afterwards has to ask that function.
 pub fn interrupts() -> impl Fn() -> bool {
     let came = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

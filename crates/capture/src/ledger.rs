@@ -30,7 +30,7 @@ const START: Duration = Duration::from_secs(30);
 /// machine the program may have ended before the copy that it made at its exit has run at all.
 const UNHEARD: Duration = Duration::from_secs(1);
 
-/// Why a snapshot failed whose writers have left no word.
+/// Why a snapshot failed if its writer has recorded no reason.
 const KILLED: &str = "its writer was killed, or could not be started";
 
 /// A file for lines about snapshots. It is removed when this is dropped.

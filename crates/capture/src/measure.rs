@@ -6,8 +6,8 @@
 //! standard error. A program that has confined itself (by a seccomp filter) does not wait. The kernel keeps the peak of resident
 //! memory, which is read at the same moment. The wait is not counted, because the agent notes the time before it.
 //!
-//! A program that ends in another way (killed by a signal, or by its own system call) is sampled every 50 ms: then the numbers are
-//! those of the last sample, and [`Measured::is_exact`] is false.
+//! The counters are also read every 50 ms. If a program ends without waiting (killed by a signal, or by a system call of its own),
+//! the numbers are those of the last time, and [`Measured::is_exact`] is false.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

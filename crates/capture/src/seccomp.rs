@@ -42,7 +42,7 @@ pub fn may_copy(trial: &Path) -> Result<u32, String> {
         Some(signal) => {
             Err(format!("a seccomp filter kills programs that copy themselves (signal {signal})"))
         }
-        // What is refused and not punished is told when it comes to that.
+        // A filter that only refuses calls is reported when a copy has failed.
         None => Ok(filters.unwrap_or(0)),
     }
 }

@@ -63,7 +63,9 @@ impl TemporaryFolder {
                 return Ok(TemporaryFolder { folder, _locked: locked });
             }
         }
-        Err(io::Error::other("folders for temporary files are removed as soon as they are made"))
+        Err(io::Error::other(
+            "cannot create a temporary folder: each was removed before it could be locked",
+        ))
     }
 
     /// Its path.

@@ -1,4 +1,4 @@
-//! The agent does not depend on what the build of Bactrian was asked for. Shown with a library of ten lines that is, like
+//! The agent does not depend on the profile and the flags with which Bactrian is built. Shown with a library of ten lines that is, like
 //! the agent, without a standard library and without unwinding: a build of it takes a third of a second.
 
 use std::ffi::OsStr;

@@ -21,7 +21,7 @@ use crate::stack_ids::{FIRST, mix};
 
 /// The maximum number of waiting requests.
 const MOST_WAITING: usize = 64;
-/// The pauses between attempts; after the last one the request is dropped.
+/// The pauses before the second and the third attempt. If the third fails, the request is dropped.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
 /// Sends requests.

@@ -1,8 +1,14 @@
 //! Keeps a store small: the minutes of an hour become one file, hours and days are summed up, and old files are removed.
 //!
-//! Replacing files takes four steps. The new file is written aside ([`PACKING`]), then a list of the files that it replaces;
-//! those are removed; it is moved to its place; the list is removed. The next roll-up completes these steps if it finds a list. So rows are
-//! missing for a moment, or after a crash until the next roll-up, but they are never there twice.
+//! Replacing files takes five steps:
+//! 1. The new file is written aside ([`PACKING`]),
+//! 2. then a list of the files that it replaces.
+//! 3. Those are removed.
+//! 4. The new file is moved to its place.
+//! 5. The list is removed.
+//!
+//! A roll-up that finds a list completes steps 3 to 5. So rows are missing for a moment, or after a crash until the next
+//! roll-up, but they are never there twice.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -71,7 +71,7 @@ impl Settings {
         let mut text = |name: &str| match present(name)?.into_string() {
             Ok(text) => Some(text),
             Err(_) => {
-                complaints.push(format!("{name} is not text and is not heeded"));
+                complaints.push(format!("{name} is not valid UTF-8 and is ignored"));
                 None
             }
         };
@@ -87,8 +87,10 @@ impl Settings {
         if let Some(port) = port {
             match port.trim().parse() {
                 Ok(port) => settings.ocamlviz = settings.ocamlviz.map(|(host, _)| (host, port)),
-                Err(_) => complaints
-                    .push(format!("{PORT}={port:?} is no port: it stays {}", place::OCAMLVIZ_PORT)),
+                Err(_) => complaints.push(format!(
+                    "{PORT}={port:?} is not a port number: {} is used",
+                    place::OCAMLVIZ_PORT
+                )),
             }
         }
         if let Some(host) = host {
@@ -101,7 +103,7 @@ impl Settings {
             match seconds {
                 Some(seconds) => settings.period = seconds.clamp(SHORTEST_PERIOD, LONGEST_PERIOD),
                 None => complaints
-                    .push(format!("{PERIOD}={period:?} is no number of seconds: it stays 0.1")),
+                    .push(format!("{PERIOD}={period:?} is not a number of seconds: 0.1 is used")),
             }
         }
         settings.complaints = complaints;

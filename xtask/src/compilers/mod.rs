@@ -292,7 +292,7 @@ impl Drop for Scratch {
 fn settings(scratch: &Path) -> String {
     let place = scratch.display();
     format!(
-        r#"// Hooks are for what happens to the machine, and nothing does.
+        r#"// No hooks: nothing on the machine changes.
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
@@ -301,7 +301,7 @@ APT::Architecture "{ARCHITECTURE}";
 APT::Architectures {{ "{ARCHITECTURE}"; }};
 // The user that root's downloads run as otherwise may not write here.
 APT::Sandbox::User "";
-// What is not released yet is not signed anew all the time.
+// Suites that are not released are not signed anew regularly.
 Acquire::Check-Valid-Until "false";
 Dir::Etc::sourcelist "{place}/sources.list";
 Dir::Etc::sourceparts "/dev/null";

@@ -84,7 +84,7 @@ fn pack(release: &Release, with_query: bool) -> Outcome {
     portable::check_size(&binary, portable::BACTRIAN)
 }
 
-/// What packing runs is installed: it is needed only after minutes of building.
+/// Fails early if a tool is missing that is needed only after minutes of building.
 fn check_tools() -> Outcome {
     for tool in ["git", "python3", "zstd", "readelf", "rpmbuild"] {
         let version = Command::new(tool).arg("--version").output();

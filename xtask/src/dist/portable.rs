@@ -89,7 +89,7 @@ fn own_folders(release: &Release) -> Result<[(String, &'static str); 3], String>
     Ok([(text(&home), "cargo"), (work, "build"), (source, "bactrian")])
 }
 
-/// Whether a program is as small as promised. Asked when everything is packed: too large a program can be tried, too.
+/// Fails if a program is larger than promised. Called when everything is packed, so that such a program can still be tried.
 pub fn check_size(binary: &Path, program: Program) -> Outcome {
     let bytes = fs::metadata(binary).map_err(|error| error.to_string())?.len();
     match bytes > program.most_bytes {

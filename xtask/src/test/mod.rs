@@ -89,7 +89,7 @@ fn stages(list: Vec<Stage>) -> Outcome {
     if let (Some(before), Some(now)) = (used, Processors::now()) {
         let (busy, stolen) = (now.busy - before.busy, now.stolen - before.stolen);
         println!(
-            "{busy:8.1} s  of processors, and {stolen:.1} s that this machine had to do without"
+            "{busy:8.1} s  of processor time, and {stolen:.1} s that other virtual machines took"
         );
     }
     Ok(())

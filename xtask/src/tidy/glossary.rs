@@ -9,7 +9,7 @@ use super::{Problem, Text, Tree};
 struct Phrase {
     /// Its words, each with alternatives.
     words: &'static [&'static [&'static str]],
-    /// Whether it is only a riddle where a sentence, a bracket or a quotation begins, or after one of [`BEFORE_WHO`].
+    /// Whether it is looked for only where a sentence, a bracket or a quotation begins, or after one of [`BEFORE_WHO`].
     begins: bool,
     instead: &'static str,
 }

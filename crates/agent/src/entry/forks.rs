@@ -38,8 +38,9 @@ extern "C" fn before() {
     let takes_calls =
         |settings: &Settings| settings.children == Children::Follow || settings.snapshots.is_some();
     if agent::prepared().is_some_and(|agent| takes_calls(&agent.settings)) {
-        // Ask first: snapshots look who adopts orphans, the child will make system calls to be observed, and by
-        // the answer the program's trace has its name.
+        // The keeper is asked before the system calls that follow: snapshots find out who adopts orphans, and the
+        // child opens its output. Its answer also means that the program's trace has its name, which the child can
+        // then no longer take.
         filters::ask();
     }
     // In the same order in which a snapshot takes the locks.
@@ -62,7 +63,7 @@ extern "C" fn in_child() {
         return;
     }
     patch::after_fork();
-    // The thread that was at it is not there.
+    // The thread that was preparing a recording does not exist in the child.
     PREPARES.store(false, Ordering::Release);
     if agent::prepared().is_some_and(|agent| agent.came_late) {
         // If doors are closed, the tracer that would open them will not come to this process.

@@ -74,8 +74,8 @@ pub unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size
     }
 }
 
-/// Whether the observed program is another process than this one, which was made without our knowledge and may
-/// share its memory (vfork) or have a copy of it. Then we do nothing: a lock that another thread held would never
+/// Whether this process is a child that our fork handlers did not see: it shares the program's memory (vfork) or has a
+/// copy of it. Then we do nothing: a lock that another thread held would never
 /// be released in a copy, and one that we take in shared memory would never be released if this process is
 /// killed meanwhile.
 ///
@@ -96,7 +96,7 @@ fn is_guest() -> bool {
 /// As for _exit(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
-    // First, and before anybody is asked: the page's observer wants the time of the end.
+    // First, because the time of the end must not include the time in which `is_guest` asks the keeper.
     page::at_end();
     if !is_guest() {
         snapshot::at_end(true);
@@ -148,8 +148,8 @@ exec!(execv(path: *const c_char, arguments: Strings));
 exec!(execvp(file: *const c_char, arguments: Strings));
 exec!(execvpe(file: *const c_char, arguments: Strings, environment: Strings));
 
-/// Calls what sets a seccomp filter unless it fails, which is when its result is negative. Whatever takes system
-/// calls that the filter may forbid is done before.
+/// Runs `set`, which sets a seccomp filter; if its result is negative, it has failed. System calls that the filter may
+/// forbid are made before.
 fn around_filter(set: impl FnOnce() -> isize) -> isize {
     // The filter of a process that only shares the program's memory is not the program's.
     let is_ours = !is_guest();

@@ -4,9 +4,9 @@
 //! exception that it does not get without us, and one that calls `Gc.Memprof.stop` would not get an exception
 //! that it otherwise gets. So both functions are patched while our sampler runs: a call stops our sampler,
 //! removes the patches, and then continues. A program that asks whether a sampler is running (since 5.5) is
-//! told about its own. Where code cannot be changed we do not sample at all. If a program has forbidden that
-//! since (by a seccomp filter), the patches and our sampler stay; a sampler that it starts then is never
-//! called.
+//! told about its own. Where code cannot be changed we do not sample at all. If the
+//! program sets a seccomp filter afterwards that forbids to change code, the patches and our sampler stay:
+//! `Gc.Memprof.start` succeeds then, but its callbacks never run.
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -9,8 +9,8 @@
 //! We cannot measure what has no hooks: the rest of a cycle that the program itself asks for
 //! (`Gc.full_major`), and the time that domains wait for each other.
 //!
-//! OCaml 5 has runtime_events for this, which say more; there, hooks are set only in a program that was
-//! started without them.
+//! OCaml 5 has runtime_events for this, which say more. There, hooks are set only by a tracer, in a running program that
+//! does not write these events.
 
 use alloc::ffi::CString;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
@@ -163,11 +163,11 @@ pub fn let_go() {
     PAGE.store(core::ptr::null_mut(), Ordering::Release);
 }
 
-/// The program ends: it has done all that it does, and its memory is still there. An observer that has asked for it reads the
-/// collector's counters now, exactly, and the time that we take is counted to nobody.
+/// Called when the program has done all its work and its memory still exists: an observer that has asked for it reads
+/// the collector's final counters. Our own time is not part of the times that it gets.
 ///
-/// All of it takes system calls, so the keeper, which is the observer's, is asked for filters first. Nothing is waited for in a
-/// program that has confined itself or has no keeper, and not for ever in any: the observer may be gone.
+/// This takes system calls, so the keeper is asked for filters first. In a program that has confined itself or has no
+/// keeper we do not wait, and nowhere for ever: the observer may be gone.
 pub fn at_end() {
     let Some(words) = words() else { return };
     let is_wanted = words[word::READS_AT_END].load(Ordering::Relaxed) != 0;

@@ -70,8 +70,8 @@ pub struct Recording {
     /// The note that the file contains.
     noted: Recorder,
     namer: Namer,
-    /// The process was about to become another program or to exit, or it was a child that shares our memory: in a
-    /// program that has confined itself, that cannot be found out.
+    /// Set by exec and exit in a program that has confined itself. The caller may have been a vfork child that shares
+    /// our memory: it takes a system call to tell. If a callback follows, it was the child.
     is_leaving: bool,
     /// Nothing has been written yet; no file is created until there is something to write.
     is_lazy: bool,
@@ -201,7 +201,7 @@ impl Recording {
     /// A sampled allocation.
     #[inline(always)]
     pub fn alloc(&mut self, sample: &Sample, stack: Stack<'_>) -> Verdict {
-        self.stay();
+        self.resume_if_still_here();
         let now = self.now();
         if self.agent.came_late && self.recorder.state != State::Running {
             // The recorder that asked for this recording was killed.
@@ -283,7 +283,7 @@ impl Recording {
 
     /// A tracked block was promoted.
     pub fn promote(&mut self, domain: DomainId, token: Token) {
-        self.stay();
+        self.resume_if_still_here();
         let Some(id) = self.object(token) else { return };
         if token.0 as u64 >> 1 & EXTERNAL != 0 {
             // The tracked memory is outside the heap and stays where it is.
@@ -299,7 +299,7 @@ impl Recording {
 
     /// A tracked block was freed.
     pub fn collect(&mut self, domain: DomainId, token: Token) {
-        self.stay();
+        self.resume_if_still_here();
         let Some(id) = self.object(token) else { return };
         let now = self.now();
         if !self.keep_up(now) {
@@ -410,9 +410,10 @@ impl Recording {
         has_ended
     }
 
-    /// A callback: the process has not left, but a child that shared our memory.
+    /// Resumes a recording that [`Recording::before_leaving`] has ended: a callback shows that only a vfork child has
+    /// left.
     #[inline]
-    fn stay(&mut self) {
+    fn resume_if_still_here(&mut self) {
         if self.is_leaving {
             self.resume();
         }

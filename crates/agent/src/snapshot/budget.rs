@@ -44,7 +44,7 @@ impl Budget {
             return Err(Limit::Disk);
         }
         if self.disk_left(limits) == Some(0) {
-            // Some of what is reserved for the files of the present copies may be left in the end.
+            // The present copies have reserved what is left, but may not need all of it.
             return Err(Limit::Copies);
         }
         let is_full = process::free_space(folder).is_some_and(|free| free < size / FILE_PART);

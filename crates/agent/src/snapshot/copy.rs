@@ -62,7 +62,7 @@ fn serve(mut order: Order<'_>) {
     }
     if let Err(errno) = tell(&order) {
         let why = errno.words();
-        let what = format_args!("there is no room for what the copy tells: {why} ({})", errno.0);
+        let what = format_args!("cannot write what the copy reports: {why} ({})", errno.0);
         return ledger::failed(ledger, id, what);
     }
     // If the program ignores SIGCHLD, or has set SA_NOCLDWAIT, the copy has inherited that; then no signal
@@ -222,8 +222,8 @@ fn start_walker(setup: &Setup) -> Result<Pid, Errno> {
         error: AtomicU32::new(0),
     };
     extern "C" fn become_walker(start: *mut c_void) {
-        /// Signals that the walker blocks: those that a terminal sends to its foreground process group, and
-        /// those for writing too much: HUP, INT, QUIT, PIPE, TSTP, TTIN, TTOU, XCPU, XFSZ.
+        /// Signals that the walker blocks: those of a terminal (HUP, INT, QUIT, TSTP, TTIN, TTOU), PIPE, and those
+        /// of exceeded limits (XCPU, XFSZ).
         const NOT_FOR_US: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 12 | 0b111 << 19 | 0b11 << 23;
         // SAFETY: `start` is passed below; it lives until exec.
         let start = unsafe { &*start.cast::<Start<'_>>() };

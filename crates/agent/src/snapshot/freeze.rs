@@ -91,7 +91,7 @@ pub fn tell_late(setup: &Setup) {
     }
 }
 
-/// At exit: whoever then reads the ledger must find all copies that are at work in it.
+/// At exit: waits until each copy at work has its first line in the ledger, which the launcher reads after the exit.
 pub fn let_copies_begin(setup: &Setup) {
     let last = LAST.load(Ordering::Relaxed);
     let most = u64::from(setup.settings.limits.copies) + beyond(Reason::Exit) as u64;

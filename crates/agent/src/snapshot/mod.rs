@@ -51,7 +51,7 @@ pub use blocked::leave as has_left_ocaml;
 pub use freeze::{after_fork, before_fork, in_parent_after_fork};
 pub use triggers::{at_end, before_filter, before_waiting};
 
-/// What snapshots need of the recording, which is in a room that they do not depend on.
+/// What snapshots need of the recording, whose module they do not depend on.
 pub struct BesideRecording {
     /// Writes the samples collected so far; returns the name of the trace, if there is one.
     pub write_all: fn() -> Option<Vec<u8>>,
@@ -90,7 +90,7 @@ fn forbidden(settings: &Snapshots) -> Option<(Limit, &'static str)> {
         return Some((Limit::Filtered, why));
     }
     let is_known = process::can_clone_quietly();
-    (!is_known).then_some((Limit::Kernel, "they need Linux 5.9 or newer, and close_range"))
+    (!is_known).then_some((Limit::Kernel, "snapshots need Linux 5.9 or newer, and close_range"))
 }
 
 /// From now on snapshots are taken; an error is a reason that the ledger cannot record. The runtime is
@@ -101,7 +101,7 @@ pub fn start(
     recording: BesideRecording,
 ) -> Result<(), &'static str> {
     let Some(collector) = &agent.program.collector else {
-        return Err("no snapshots of programs of this version of OCaml");
+        return Err("this version of OCaml is not supported for snapshots");
     };
     let text = |path: &[u8]| CString::new(path).map_err(|_| "a path with a NUL in it");
     let ledger = settings.ledger.as_deref().map(text).transpose()?;

@@ -430,14 +430,14 @@ fn words(limit: Limit) -> &'static CStr {
     match limit {
         Limit::Copies => c"too many copies of the program are still being read",
         Limit::Busy => c"the machine is too busy to find out whether the program may be copied",
-        Limit::Memory => c"another copy of the program is more memory than is allowed",
+        Limit::Memory => c"another copy of the program would exceed the memory that is allowed",
         Limit::NoMemory => c"there is not enough memory for another copy of the program",
         Limit::Disk => c"the files of snapshots are as large as is allowed",
         Limit::NoDisk => c"there is no room on the disk",
         Limit::Process => c"the system allows no further process",
-        Limit::Adopted => c"the program would meet the copy among its children",
+        Limit::Adopted => c"the program adopts orphans (it is a subreaper), and would find the copy among its children",
         Limit::Filtered => {
-            c"system calls are filtered (seccomp), and a copy may be the program's end"
+            c"system calls are filtered (seccomp), and to copy the program might kill it"
         }
         Limit::Kernel => {
             c"the kernel is older than Linux 5.9, or a seccomp filter refuses close_range"

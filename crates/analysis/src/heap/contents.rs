@@ -21,7 +21,7 @@ pub struct Contents {
     pub external_bytes: u64,
     /// Size of the largest block in bytes.
     pub largest: u64,
-    /// What is missing or damaged in the file; whoever shows it shows it for all commands alike.
+    /// What is missing or damaged in the file. Not in JSON here, because it is part of every answer.
     #[serde(skip)]
     pub losses: Losses,
 }

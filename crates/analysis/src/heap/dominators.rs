@@ -103,7 +103,7 @@ pub fn dominators(heap: &Heap, question: &DominatorsShape) -> Result<DominatorTr
 struct Opening<'a> {
     heap: &'a Heap,
     question: &'a DominatorsShape,
-    /// The words of the whole heap.
+    /// The words of all reachable blocks.
     total: u64,
     /// How many more rows may be listed.
     room: Cell<usize>,

@@ -77,7 +77,7 @@ struct Sums {
     words: u64,
 }
 
-/// Marks blocks to which no field of a block of the type leads.
+/// For blocks to which no field of the type points.
 const NO_FIELD: u32 = u32::MAX;
 
 /// Computes what the blocks of some classes retain.

@@ -27,7 +27,7 @@ pub struct Info {
     pub code: &'static str,
     /// When the program was frozen, in seconds since the Unix epoch.
     pub taken: f64,
-    /// When the program was frozen, since observation began.
+    /// When the program was frozen, since its observation began: its start, if Bactrian started it.
     pub since_start: Option<Time>,
     /// Why it was taken: `asked`, `major`, `every`, `signal`, `exit`, `peak`, `call`.
     pub reason: &'static str,

@@ -1,9 +1,8 @@
 //! The three-snapshot technique: blocks that are new between the first and the second snapshot and still
 //! exist in the third.
 //!
-//! What a program needs for its work comes and goes. What came in one round and still exists after the next
-//! was kept for no known work: leaks are among it, and little else. Blocks are matched as in a diff: by
-//! address, class and size.
+//! What a program allocates for one round of its work should be gone after the next: what still exists then is mostly
+//! leaked. Blocks are matched as in a diff: by address, class and size.
 
 use std::collections::HashMap;
 

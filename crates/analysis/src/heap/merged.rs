@@ -3,9 +3,8 @@
 //! list of a million cells is one entry, a tree of alternating nodes and leaves is two, and a heap of any
 //! size can be drawn.
 //!
-//! An entry retains everything below it, and each block is in one entry. So blocks of a class that are held,
-//! through a second entry, by others of their class are counted in the first entry and not in the second,
-//! which retains them as well.
+//! Each block is counted once, in the topmost entry of its class. A lower entry may retain such blocks, too, but does not
+//! count them.
 //!
 //! Entries that retain little, or are too deep, are not listed: they are summed in an entry of the kind
 //! [`MergedKind::Rest`] below their parent, so that nothing is lost.
@@ -57,8 +56,8 @@ pub struct Merged {
     pub own_blocks: u64,
     /// How many words they have with their headers.
     pub own_words: u64,
-    /// How many blocks it has with all below it. They would be gone if its own were, and with them those of entries
-    /// above that its own hold.
+    /// How many blocks it has with all entries below it. All of these would be freed with its own, and possibly blocks
+    /// that are counted in entries above.
     pub blocks: u64,
     /// How many words these have.
     pub words: u64,

@@ -20,8 +20,8 @@ impl SoleRoots {
         let blocks = heap.blocks();
         let mut names: Vec<String> = Vec::new();
         let mut of = vec![NONE; blocks];
-        // Below the root of all, which has 0, there are kinds of roots, below these modules and threads, and below these their fields and
-        // frames. A number is the place of a name, from 1, and whether it is that of a kind only.
+        // Each node inherits `index << 1 | is_kind`. The index into `names` counts from 1; the root of all has 0. Below it there are
+        // kinds of roots, whose names those of the modules and threads below them replace; fields and frames keep these.
         inherit(&heap.dominators().parent, heap.root(), |node, above| {
             let (name, is_kind) = (above >> 1, above & 1 == 1);
             if (node as usize) < blocks {

@@ -64,10 +64,10 @@ impl<'a> Printer<'a> {
         self.out.push_str(text);
     }
 
-    /// The first fields of a block, in order, and at least one more than is printed. They are copied, because what
-    /// encloses a block waits while it is printed, and must not keep whole groups.
+    /// The first fields of a block, in order, and at least one more than is printed. They are copied: printing is recursive,
+    /// and the fields of all enclosing blocks would keep whole groups in memory.
     fn fields(&self, node: Node) -> Vec<Field> {
-        /// The constructor, and the field that shows that there are more.
+        /// One for the constructor, and one to find out that there are more.
         const MORE: usize = 2;
         let all = self.heap.fields(node);
         all[..all.len().min(self.limits.items.saturating_add(MORE))].to_vec()

@@ -8,8 +8,8 @@ use crate::gc_rules::GcFacts;
 /// Bytes of a word.
 const WORD: f64 = 8.0;
 
-/// What is known at a moment. Words allocated in the major heap directly are not told apart in live numbers: they count as
-/// allocated in the minor heap, by which the promotion rate is a little too low.
+/// What is known at a moment. Live numbers do not say which words are allocated in the major heap directly. They count as
+/// allocated in the minor heap, so the promotion rate is a little too low.
 pub fn gc_facts(database: &Database, at: u64) -> GcFacts {
     let number = |name| first_number(database.named_at(name, at)?.at(at)?.1);
     let words = |name| number(name).map(|bytes: f64| bytes / WORD);

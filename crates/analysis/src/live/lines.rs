@@ -99,7 +99,7 @@ fn line(
         measures
             .iter()
             .rev()
-            .find_map(|measure| measure.at(database, told(database, measure, moment)))
+            .find_map(|measure| measure.at(database, evaluated_at(database, measure, moment)))
     };
     let values: Vec<Option<f64>> = moments.iter().map(|moment| at(*moment)).collect();
     let (mut low, mut high) = (None, None);
@@ -126,9 +126,9 @@ fn line(
     DrawnLine { name: name.to_owned(), part: part.name(), unit, rate, values, low, high }
 }
 
-/// The moment at which to evaluate a measure. Between two values a rate must not decay while the next value
-/// is not overdue: it is evaluated at the last value.
-fn told(database: &Database, measure: &Measure, moment: u64) -> u64 {
+/// The moment at which to evaluate a measure. Until the next value is overdue, a rate is evaluated at the last one, so
+/// that it does not decay in between.
+fn evaluated_at(database: &Database, measure: &Measure, moment: u64) -> u64 {
     let Some(series) = measure.place.series(database).filter(|_| measure.is_rate()) else {
         return moment;
     };

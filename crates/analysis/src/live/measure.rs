@@ -189,7 +189,7 @@ pub fn per_second(growth: f64, from: u64, to: u64) -> Option<f64> {
     (to > from).then(|| growth * 1e9 / (to - from) as f64)
 }
 
-/// The processor time that the program used recently, in processors: 1 is one processor.
+/// The number of processors that the program has kept busy recently, on average.
 pub fn cpu_share(database: &Database, at: u64) -> Option<f64> {
     let before = at.saturating_sub(RATE_OVER).max(database.first());
     let (now, then) = (database.cpu_at(at)?, database.cpu_at(before)?);

@@ -14,10 +14,10 @@ pub const USES: [(&str, &str); 8] = [
     (names::SHARED, "files and shared"),
 ];
 
-/// What samples do not tell: said where live sizes are shown.
-pub const NOT_SEEN: &str = "Samples include a bigarray until it is collected, but not what its \
-    sub-arrays keep after that (ocaml#14938), and nothing that C code allocates by itself: the \
-    memory of the process by use includes these.";
+/// What samples miss; shown where live sizes are.
+pub const NOT_SEEN: &str = "Samples count a bigarray until it is collected. They miss memory that its \
+    sub-arrays keep after that (ocaml#14938), and memory that C code allocates. The table of the \
+    process's memory by use includes both.";
 
 /// The memory in each category at a moment, as far as it is known.
 pub fn memory_use(database: &Database, at: u64) -> Vec<(&'static str, f64)> {

@@ -51,7 +51,7 @@ impl std::fmt::Display for NoTable {
                 f.write_str("it is too large for the memory that is free on this machine")
             }
             NoTable::AskedOnce => f.write_str("it is asked once"),
-            NoTable::Odd(why) => write!(f, "in it, {why}"),
+            NoTable::Odd(why) => f.write_str(why),
         }
     }
 }

@@ -76,7 +76,8 @@ impl Origins {
             telling.send();
             Some((outcome, telling.sum))
         });
-        let (outcome, sum) = read.ok_or(NoTable::Odd("there can be no other thread"))?;
+        let (outcome, sum) =
+            read.ok_or(NoTable::Odd("no thread can be started to read it into memory"))?;
         let Growing { tree, mut stacks, .. } = growing;
         if tree.cut() > 0 {
             return Err(NoTable::Odd("there are too many different stacks"));

@@ -31,13 +31,13 @@ pub struct Args {
     /// Source file
     #[arg(value_name = "FILE", required_unless_present = "lsp")]
     source: Option<PathBuf>,
-    /// Trace file; of an editor, the newest in its folders if it is not said
+    /// Trace file; with --lsp the default is the newest trace in the folders of the editor
     #[arg(long, short, value_name = "TRACE", required_unless_present = "lsp")]
     profile: Option<PathBuf>,
     /// Be a language server on standard input and output: numbers beside lines, for an editor
     #[arg(long, conflicts_with_all = ["source", "all", "json"])]
     lsp: bool,
-    /// Some editors name the way in which they speak with a language server; there is no other
+    /// Some editors pass this: standard input and output, which is the only transport
     #[arg(long = "stdio", hide = true, requires = "lsp")]
     _stdio: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ const HOT: f64 = 0.1;
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let mut filter = args.filters.filter()?;
     filter.hidden.library = !args.library.0.raw;
-    // Both are required, but of an editor.
+    // Both are required unless --lsp is given.
     let (Some(source_path), Some(profile), false) = (&args.source, &args.profile, args.lsp) else {
         return editor::serve(args.profile.clone(), args.metric.0.metric, filter);
     };

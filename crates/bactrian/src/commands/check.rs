@@ -12,7 +12,7 @@ use serde_json::json;
 use super::check_report::{self, CheckFormat, CheckOutcome, Reason};
 use super::heap_check;
 use crate::failure::{Failure, Status};
-use crate::file_args::TraceArg;
+use crate::file_args::{TraceArg, or_snapshot};
 use crate::filters::FilterArgs;
 use crate::open::{Evidence, account, open, open_evidence};
 use crate::output::{Console, print_envelope, show_estimate};
@@ -30,6 +30,7 @@ use crate::output::{Console, print_envelope, show_estimate};
   bactrian check trace.ctf --max-live 200MB --format github    annotations at the allocating line
   bactrian check trace.ctf --baseline main.ctf --format markdown >> $GITHUB_STEP_SUMMARY
   bactrian check server.1.heap --max-live 200MB    checks that the file is complete, and its live size")]
+#[command(mut_arg("file", or_snapshot))]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,

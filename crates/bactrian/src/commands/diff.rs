@@ -23,7 +23,7 @@ use crate::output::{
 #[command(after_help = "Examples:
   bactrian diff before.ctf after.ctf
   bactrian diff before.ctf after.ctf --by site --metric peak
-  bactrian diff 4.13.ctf 5.3.ctf --hide '/^Stdlib/'")]
+  bactrian diff 4.13.ctf 5.3.ctf --hide '/^(Base|Lwt)/'")]
 pub struct Args {
     /// Earlier trace or snapshot; `-` is standard input
     before: PathBuf,

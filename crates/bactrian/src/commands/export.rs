@@ -17,7 +17,7 @@ use super::arguments::share;
 use super::heap::{self, export::HeapTarget};
 use super::tables::{self, PARQUET, write_recording};
 use crate::failure::{Failure, Status};
-use crate::file_args::TraceArg;
+use crate::file_args::{TraceArg, or_snapshot};
 use crate::filters::{FilterArgs, warn_if_empty};
 use crate::output::{Console, write_file};
 use crate::shown::is_recording;
@@ -34,6 +34,7 @@ use crate::shown::is_recording;
   bactrian export trace.ctf --to speedscope -o heap.speedscope.json
   bactrian export trace.ctf --to folded --live-at-peak | flamegraph.pl > peak.svg
   bactrian export trace.ctf --to parquet -o tables && duckdb -c \"from 'tables/objects.parquet'\"")]
+#[command(mut_arg("file", or_snapshot))]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,

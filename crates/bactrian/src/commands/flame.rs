@@ -22,7 +22,7 @@ use crate::output::{Console, show_estimate, write_file};
 #[command(after_help = "Examples:
   bactrian flame trace.ctf -o flame.svg
   bactrian flame before.ctf after.ctf -o grown.svg
-  bactrian flame trace.ctf --metric peak --hide '/^Stdlib/' -o peak.svg")]
+  bactrian flame trace.ctf --metric peak --hide '/^(Base|Lwt)/' -o peak.svg")]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,

@@ -36,7 +36,7 @@ pub use for_page::{engine_for_page, is_store};
 /// hosts that differ from the others of their service. Then services and the sites that hold most. The store is what
 /// `bactrian ship` fills: a folder, or s3://BUCKET/FOLDER. `bactrian view STORE` shows the same as a page.
 ///
-/// Bytes are estimates from samples. Differences are reported only if they exceed 4.5 standard errors, over all hosts.
+/// Bytes are estimates from samples. Differences are reported only if they exceed 4.5 standard errors (6 between hosts).
 #[derive(clap::Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
@@ -72,8 +72,8 @@ pub struct Args {
     /// Have another engine answer: duckdb, chdb, clickhouse://HOST:8123, spark://HOST:7077, or spark:MASTER for any other master of
     /// Spark [default: bactrian-query]
     ///
-    /// They are driven by Python. DuckDB and chDB are packages of python3, or of any other Python by duckdb:PYTHON and chdb:PYTHON. For
-    /// Spark, PYSPARK_PYTHON names one that has pyspark (otherwise python3), or SPARK_HOME an installation. CLICKHOUSE_USER and
+    /// They are driven by Python. DuckDB and chDB are packages of python3, or of another Python: duckdb:PYTHON, chdb:PYTHON. For
+    /// Spark, set PYSPARK_PYTHON to a Python that has pyspark (otherwise python3), or SPARK_HOME to an installation. CLICKHOUSE_USER and
     /// CLICKHOUSE_PASSWORD are for ClickHouse, unless the address has them.
     #[arg(long, value_name = "ENGINE", value_parser = OtherEngine::parse)]
     engine: Option<OtherEngine>,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::heap_info;
 use crate::failure::{Failure, Status};
-use crate::file_args::TraceArg;
+use crate::file_args::{TraceArg, or_snapshot};
 use crate::filters::FilterArgs;
 use crate::open::{Evidence, open_evidence};
 use crate::output::{Console, line, print_json, show_date, show_estimate, show_number};
@@ -21,6 +21,7 @@ use crate::output::{Console, line, print_json, show_date, show_estimate, show_nu
   bactrian info --full --json trace.ctf | jq .result.contents.peak
   bactrian info --full trace.ctf --in Cache.add    only what Cache.add allocates
   bactrian info --full server.1.heap    blocks by space and kind")]
+#[command(mut_arg("file", or_snapshot))]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArg,

@@ -104,7 +104,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     }
     let (messages, incoming) = sync_channel(WAITING);
     let mut session = Session::new(incoming, limits);
-    // Errors that can be detected before the program starts are.
+    // What can be detected before the program starts is reported before.
     if let Some(path) = &args.record {
         if args.targets.iter().any(|target| is_same(path, Path::new(target))) {
             return Err(Failure::Usage(

@@ -13,7 +13,7 @@ use crate::shown::ShownArgs;
 ///
 /// Everything that the other commands answer is a tool. The protocol runs over standard input and output, so that an
 /// assistant can start this command. Files named here are opened at once; the assistant can open others. Nothing is
-/// written, and nothing leaves this machine except what the assistant sends.
+/// written except the index of a snapshot, and nothing leaves this machine except what the assistant sends.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   claude mcp add bactrian -- bactrian mcp           register it with an assistant

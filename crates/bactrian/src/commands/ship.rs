@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Send profiles of recorded programs into a store, minute by minute.
 ///
-/// Follows traces while `bactrian record` writes them; of a folder, all traces in it, also those that are added later. With each
-/// minute it sends what the program's runtime counted, read from its memory, if it runs on this machine. Of snapshots beside
+/// Follows traces while `bactrian record` writes them; in a folder, all traces, also those that are added later. With each
+/// minute it sends what the program's runtime counted, read from its memory, if it runs on this machine. For snapshots beside
 /// the trace (`run.1.heap` beside `run.ctf`, as `record --snapshots` writes them) it sends sums by class and root, a few kilobytes.
 /// The store is a folder, or whatever is mounted there: Parquet files by date and hour, which DuckDB, Spark, Trino, ClickHouse and
 /// others read as tables (docs/fleet.md). A file appears complete or not at all, and says up to which point of the trace it was
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
   bactrian ship /var/lib/bactrian --to /mnt/profiles --service shop --label zone=a
   bactrian ship server.ctf --to profiles --once          send what is there, and exit
   bactrian ship --systemd /var/lib/bactrian --to /mnt/profiles > bactrian-ship.service
-  duckdb -c \"select service, host, sum(live / rate) * 8 as bytes from 'profiles/samples/**/*.parquet' group by all\"
+  duckdb -c \"select service, host, sum(live / rate) * 8 as bytes from '/mnt/profiles/samples/**/*.parquet' where time = (select max(time) from '/mnt/profiles/samples/**/*.parquet') group by all\"
 
 The service, its version, the host and the container are also taken from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.")]
 pub struct Args {
@@ -52,7 +52,7 @@ pub struct Args {
     to: String,
     #[command(flatten)]
     origin: OriginArgs,
-    /// Leave snapshots larger than this to `bactrian snapshot --summary`: one is summed up in about fifty times its size of memory
+    /// Leave snapshots larger than this to `bactrian snapshot --summary`: summing one up takes about fifty times its size in memory
     #[arg(long, value_name = "MB", default_value_t = 3)]
     largest_snapshot: u64,
     /// Push to a server that understands Pyroscope's /ingest, too, which needs bactrian-query: http://HOST:4040
@@ -179,7 +179,7 @@ impl Pushing {
             (Some(what), None) => {
                 console.warn(&format!("a profile could not be pushed: {what}"))?
             }
-            (None, Some(_)) => console.warn("profiles are pushed again")?,
+            (None, Some(_)) => console.warn("pushing profiles works again")?,
             _ => {}
         }
         self.said = trouble;

@@ -47,8 +47,6 @@ pub struct Args {
     /// That store: a folder, or s3://BUCKET/FOLDER (also gs://, az://), which needs bactrian-query
     #[arg(long, value_name = "STORE", requires = "summary")]
     to: Option<String>,
-    #[command(flatten, next_help_heading = "Of the summary")]
-    origin: OriginArgs,
     /// Where to write the snapshot
     /// [default: the program's name and process id, with .heap, in the current directory]
     #[arg(long, short, value_name = "FILE")]
@@ -62,6 +60,9 @@ pub struct Args {
     /// Print no summary at the end, only what could not be read
     #[arg(long, short)]
     quiet: bool,
+    // The last, because the heading goes on for all that follow.
+    #[command(flatten, next_help_heading = "Options for --summary")]
+    origin: OriginArgs,
 }
 
 pub fn run(

@@ -32,29 +32,31 @@ const TOLD: usize = 6;
 /// Why a snapshot was not reported: only the user who started `record` can write to the ledger.
 const CANNOT_TELL: &str = "the program has changed its user, and can no longer report snapshots";
 
+/// Of each argument, because a heading of the structure would go on for the arguments that follow it.
+const HEADING: &str = "Heap snapshots";
+
 /// When snapshots are taken, and what they may cost.
 #[derive(Clone, clap::Args, Debug)]
-#[command(next_help_heading = "Heap snapshots")]
 pub struct SnapshotArgs {
     /// When to take snapshots, separated by commas: major[=N] (every Nth major collection), every=SECONDS,
     /// signal[=NAME] (USR2), exit, peak[=PERCENT] (live memory exceeds its previous maximum by this much, 10),
-    /// call (only when the program calls Bactrian.snapshot, which always takes one)
-    #[arg(long, value_name = "WHEN[,WHEN..]", value_parser = moments)]
+    /// call (at no other moments than those at which the program calls Bactrian.snapshot, which works with all of these)
+    #[arg(long, help_heading = HEADING, value_name = "WHEN[,WHEN..]", value_parser = moments)]
     pub snapshots: Option<When>,
     /// Take snapshots only: no sampling, no trace
-    #[arg(long, requires = "snapshots", conflicts_with_all =
+    #[arg(long, help_heading = HEADING, requires = "snapshots", conflicts_with_all =
         ["rate", "exact", "depth", "signal", "after", "duration"])]
     pub no_trace: bool,
     /// Keep the first N bytes of each string in snapshots; by default, no contents are kept
-    #[arg(long, value_name = "N", requires = "snapshots", default_value_t = 0)]
+    #[arg(long, help_heading = HEADING, value_name = "N", requires = "snapshots", default_value_t = 0)]
     pub strings: u32,
     /// Skip snapshots, and count them, if they would exceed a limit: copies=N of the program in memory at a time (1;
     /// one more for a signal or call, two at exit), memory=SIZE for the copies, disk=SIZE for all files
-    #[arg(long, value_name = "LIMIT[,LIMIT..]", requires = "snapshots", value_parser = limits)]
+    #[arg(long, help_heading = HEADING, value_name = "LIMIT[,LIMIT..]", requires = "snapshots", value_parser = limits)]
     pub snapshot_limits: Option<Limits>,
     /// If the maximum number of copies exists: the program waits, ten seconds at most, or the snapshot is skipped
     /// [default: wait for a call, a signal and exit, skip otherwise]
-    #[arg(long, value_name = "wait|skip", requires = "snapshots", value_parser = busy)]
+    #[arg(long, help_heading = HEADING, value_name = "wait|skip", requires = "snapshots", value_parser = busy)]
     pub snapshots_when_busy: Option<Busy>,
 }
 
@@ -206,7 +208,7 @@ pub fn tell(
         _ if unheard > 0 => {
             let (files, prefix) = (show_number(unheard, "file"), shortened(prefix).display());
             console.warn(&format!(
-                "{files} {prefix}.N.heap not reported by the program, and others may have \
+                "the program did not report {files} {prefix}.N.heap, and others may have \
                  failed: {CANNOT_TELL}"
             ))?;
         }
@@ -218,9 +220,9 @@ pub fn tell(
         None if account.failed.is_empty() && account.skipped.is_empty() => {
             let why = match status.signal() {
                 Some(signal) if when.exit => format!(
-                    "the program was killed by signal {signal}: there is no snapshot at the end then"
+                    "the program was killed by signal {signal}, so there is none at its end"
                 ),
-                _ => format!("its moment did not come, or {CANNOT_TELL}"),
+                _ => format!("none of the moments came, or {CANNOT_TELL}"),
             };
             console.warn(&format!("no snapshot was reported: {why}"))?;
         }
@@ -228,8 +230,10 @@ pub fn tell(
     }
     let gaps: u64 = written.iter().map(|one| one.gaps).sum();
     if let Some(first) = written.iter().find(|one| one.gaps > 0) {
-        let (gaps, path) = (show_number(gaps, "thing"), shortened(&first.path).display());
-        console.warn(&format!("{gaps} could not be read; bactrian info {path} says which"))?;
+        let (gaps, path) = (show_number(gaps, "part"), shortened(&first.path).display());
+        console.warn(&format!(
+            "{gaps} of the heap could not be read; bactrian info {path} says which"
+        ))?;
     }
     Ok(())
 }
@@ -293,7 +297,7 @@ fn moments(text: &str) -> Result<When, String> {
             ("major", None) => when.major = Some(1),
             ("major", Some(value)) => when.major = Some(at_least_one(value)?),
             ("every", Some(value)) => when.every = Some(micros(value)?),
-            ("every", None) => return Err("every=10, for example: ten seconds".to_owned()),
+            ("every", None) => return Err("every needs seconds, such as every=10".to_owned()),
             ("signal", None) => when.signal = Some(DEFAULT_SIGNAL),
             ("signal", Some(value)) => when.signal = Some(Signal::from_str(value)?.0),
             ("exit", None) => when.exit = true,

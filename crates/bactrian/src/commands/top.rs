@@ -1,4 +1,4 @@
-//! `bactrian top`: what allocates or retains most.
+//! `bactrian top`: what allocates most, or has most live.
 
 use std::io::Write;
 

@@ -17,7 +17,7 @@ use crate::output::{
 #[command(about = about::<TreeQuestion>(), long_about = long_about::<TreeQuestion>())]
 #[command(after_help = "Examples:
   bactrian tree trace.ctf                          from main down
-  bactrian tree trace.ctf Stdlib__List.map --callers   callers of List.map, by what it allocates
+  bactrian tree trace.ctf List.map --callers --raw   callers of List.map, by what it allocates
   bactrian tree trace.ctf --callers --metric live  from live memory up to its callers")]
 pub struct Args {
     #[command(flatten)]

@@ -66,7 +66,7 @@ pub struct Args {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Status, Failure> {
     let interrupted = interrupts();
-    // Errors that can be detected before the program starts are.
+    // What can be detected before the program starts is reported before.
     if !args.command.is_empty() {
         TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
             .with_context(|| format!("cannot listen on port {}", args.port))?;

@@ -178,7 +178,7 @@ fn tell_all(database: &Database, families: &mut Families) {
     families.add(
         "bactrian_observed_seconds",
         "gauge",
-        "Age of what is known, since the program's start.",
+        "Seconds from the program's start to the last update.",
         &[],
         age,
     );
@@ -306,7 +306,7 @@ fn tell_runtime(name: &str, unit: Unit, value: &Value, families: &mut Families) 
         Unit::None => "",
     };
     let name = format!("bactrian_{}{ending}", name.replace('.', "_"));
-    let help = "Of the runtime or the system; docs/live.md says what.";
+    let help = "A number of the OCaml runtime or of the system, described in docs/live.md.";
     match value {
         Value::Count(count) => {
             let number = *count as f64 / scale(unit);

@@ -105,15 +105,15 @@ impl OtherEngine {
         match self {
             OtherEngine::Spark(_) => Some((
                 "pyspark",
-                "PYSPARK_PYTHON names one that has, or SPARK_HOME an installation of Spark",
+                "set PYSPARK_PYTHON to one that has it, or SPARK_HOME to an installation of Spark",
             )),
             OtherEngine::DuckDb(_) => Some((
                 "duckdb",
-                "`pip install duckdb` installs it, and duckdb:PYTHON names another Python",
+                "`pip install duckdb` installs it; or name another Python: --engine duckdb:PYTHON",
             )),
             OtherEngine::ChDb(_) => Some((
                 "chdb",
-                "`pip install chdb` installs it, and chdb:PYTHON names another Python",
+                "`pip install chdb` installs it; or name another Python: --engine chdb:PYTHON",
             )),
             OtherEngine::ClickHouse(_) => None,
         }

@@ -10,7 +10,7 @@ use anyhow::Context;
 use crate::failure::Failure;
 pub use reserved::ReservedThread;
 
-/// Where processes are limited (`ulimit -u`), which counts threads.
+/// The context of an error, mostly because of `ulimit -u`, which also counts threads.
 pub const NO_THREAD: &str = "cannot start a thread";
 
 /// Gives Rayon its threads: one for each processor, or as many as there can be where processes are limited (`ulimit -u`). Rayon itself

@@ -33,7 +33,7 @@ const NUMBER_OF_CHILD: i32 = libc::CLONE_PARENT_SETTID;
 
 /// The result that is assumed for a helper that ended without a copy: the usual error.
 const NOT_COPIED: i64 = -(libc::EAGAIN as i64);
-/// How long the program may take to reap a helper. It has already had its time while the copy was read.
+/// How long we wait until the program has reaped a helper. Mostly it has, while we read the copy.
 const HELPER_ENDS: Duration = Duration::from_secs(2);
 const NAP: Duration = Duration::from_micros(200);
 /// How often the program is stopped to make it reap its copy.

@@ -18,7 +18,7 @@ pub struct Implant<'a> {
     parts: Vec<Part>,
     /// The offset of its [`control::Control`].
     pub control: u64,
-    /// The offset of the variable that points to the tables of [`told`](super::told).
+    /// The offset of the variable that points to the [`linker_tables`](super::linker_tables).
     pub told: u64,
 }
 

@@ -1,10 +1,11 @@
 //! Recording a process that is already running and was not prepared for it.
 //!
-//! The process is stopped twice, for less than a millisecond each: once to map memory for the agent, and
-//! once, after the agent has been written there ([`super::implant`]), to set the hooks of its runtime and to
-//! ask it to poll. No function is called from outside: the runtime itself calls the agent, at moments when a
-//! sampler may be started. To end the recording, the hooks are restored and the agent is told to ignore
-//! callbacks. It stays mapped, and is used again by the next recording of the process.
+//! The process is stopped up to four times, mostly for less than a millisecond: to map memory for the agent; after the
+//! agent has been written there ([`super::implant`]), to set the hooks of its runtime and to ask it to poll; once a
+//! domain samples, to patch the functions with which the program would start a sampler of its own; and at the end, to
+//! restore the hooks. No function is called from outside: the runtime itself calls the agent, at moments when a sampler
+//! may be started. After the end the agent ignores callbacks. It stays mapped, and is used again by the next recording
+//! of the process.
 //!
 //! Each time a thread of ours traces it, and ends: whatever has gone wrong, the kernel then detaches from all
 //! its threads. The process that records may live on, as `live` does.

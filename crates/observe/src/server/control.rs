@@ -149,7 +149,9 @@ fn reply(shared: &Arc<Shared>, client: u64, request: u32) -> Result<Reply, Strin
 fn set_period(sampler: &Sampler, id: ObserverId, milliseconds: u32) -> Done {
     let observer = alive(sampler, id)?;
     if !(1..=LONGEST_PERIOD_MS).contains(&milliseconds) {
-        return Err(format!("{milliseconds} ms is no period"));
+        return Err(format!(
+            "{milliseconds} ms is not a possible period: at least 1, at most {LONGEST_PERIOD_MS}"
+        ));
     }
     observer.set_period(milliseconds);
     Ok(Some(format!("every {milliseconds} ms")))

@@ -47,7 +47,9 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             Ending::Orderly(why) => it.say_goodbye(why),
             Ending::Robbed => it.abandon(),
         },
-        Err(error) => shared.say(&format!("cannot show the program to anyone: {error}")),
+        Err(error) => {
+            shared.say(&format!("cannot start the server of the observed program: {error}"))
+        }
     }
     if process::is_child() {
         return;

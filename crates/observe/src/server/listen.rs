@@ -167,7 +167,7 @@ fn unix(path: &Path) -> io::Result<Listener> {
     // Left by a killed process with the same id, or by this process before an exec.
     if path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket()) {
         if is_answering(path) {
-            return Err(other(format!("{} is somebody else's", path.display())));
+            return Err(other(format!("{} is in use by another process", path.display())));
         }
         std::fs::remove_file(path)?;
     }

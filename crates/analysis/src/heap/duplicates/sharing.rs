@@ -1,9 +1,8 @@
 //! What would remain if equal blocks were shared.
 //!
-//! Of each set of equal blocks one *stays*. The others go, but not independently: where a tree exists twice,
-//! one of its two roots is replaced, and what is below that root goes with it. So blocks are examined from
-//! the top, and only blocks that something staying points to count as *tops*. Everything that goes because of
-//! a top is counted there.
+//! Of each set of equal blocks one *stays*. The others go, but not independently: of a tree that exists twice, the root of
+//! one copy is replaced, and the rest of that copy goes with it. So blocks are examined from the top. One that goes is a
+//! *top* if a block that stays points to it; everything that goes because of a top is counted there.
 //!
 //! Equal blocks have the same height above the nodes that have no equals, and whatever points to a block has
 //! a greater height. So if heights are processed in descending order, everything that points to a block is

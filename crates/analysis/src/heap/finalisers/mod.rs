@@ -2,8 +2,8 @@
 //!
 //! `Gc.finalise f v` keeps `f` alive and calls it when nothing else holds `v`. If `f` holds `v`, directly or
 //! indirectly, that never happens: `v` and everything it retains stay forever. This is certain, whatever the
-//! program does, as long as the blocks on the path do not change. `Gc.finalise_last` has no such trap,
-//! because its function does not get the value; if it holds the value all the same, the same is true.
+//! program does, as long as the blocks on the path do not change. `Gc.finalise_last` has no such
+//! trap, because its function does not get the value. But if the function holds the value anyway, it never runs either.
 
 mod reaching;
 

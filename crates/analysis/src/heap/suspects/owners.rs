@@ -11,8 +11,8 @@ const MUCH: f64 = 0.2;
 /// A block is passed over if one that it dominates has this fraction of its retained size: that block is the
 /// one that accumulates.
 const PASSED_ON: f64 = 0.8;
-/// The length from which a chain overflows the stack of functions that are not tail-recursive: about 100
-/// bytes each, of 8 MB.
+/// The length from which a function that is not tail-recursive may overflow the stack on a chain: at 100 bytes per call,
+/// this many calls fill the 8 MB that systems mostly give to OCaml 4. (OCaml 5 has a limit of its own, which is higher.)
 const LONG: u32 = 80_000;
 
 /// Whether other findings report what a root retains.

@@ -9,10 +9,11 @@ use crate::live::numbers::{show, show_rate, show_span};
 
 /// Smaller growth is not worth a warning, in bytes.
 const LEAST_GROWTH: f64 = 1e6;
-/// For growth within seconds, the least growth in bytes, the time, and the number of major collections that
-/// must have survived it.
+/// Growth within seconds is worth a warning from this many bytes on.
 const MUCH_GROWTH: f64 = 4e6;
+/// These seconds, in nanoseconds.
 const SECONDS: u64 = 8_000_000_000;
+/// The number of major collections that must have completed meanwhile.
 const COLLECTIONS: f64 = 3.0;
 /// Memory outside the heap is much if it exceeds the heap and this many bytes.
 const MUCH_OUTSIDE: f64 = 100e6;
@@ -47,8 +48,8 @@ pub fn rising_live_size(database: &Database, at: u64) -> Vec<Warning> {
     }]
 }
 
-/// Steady growth in the last seconds. In so short a time it may be a slow sawtooth, unless several major
-/// collections have completed meanwhile and each left more.
+/// Steady growth in the last seconds. Unless several major collections have completed meanwhile, it may be a part of one
+/// slow sawtooth.
 fn quick_growth(database: &Database, series: &Series, at: u64) -> Option<Growth> {
     let since = at.saturating_sub(SECONDS);
     let majors = database.named_at(names::MAJOR_COLLECTIONS, at)?;

@@ -227,7 +227,7 @@ impl<T: Moment> Noting<T> {
             other.alive.insert(id, number as u32);
             other.ids.push(id.0);
             if again {
-                self.odd("two objects have one id");
+                self.odd("in it, two objects have one id");
             }
         }
     }
@@ -270,12 +270,12 @@ impl<T: Moment> Noting<T> {
     #[cold]
     fn not_alive(&mut self, id: ObjectId, known: bool) {
         if known {
-            self.odd("an object ends twice");
+            self.odd("in it, an object ends twice");
         } else {
             self.orphans.insert(id.0);
         }
         if self.orphans.len() > MAX_ORPHANS {
-            self.odd("too many objects end that were never allocated");
+            self.odd("in it, too many objects end that were never allocated");
         }
     }
 }
@@ -289,13 +289,13 @@ impl<T: Moment> Visitor for Noting<T> {
     fn alloc(&mut self, alloc: &Alloc<'_>, _: &Frames) {
         self.born(alloc.id);
         if !self.orphans.is_empty() && self.orphans.contains(&alloc.id.0) {
-            self.odd("an object ends before it is allocated");
+            self.odd("in it, an object ends before it is allocated");
         }
         let time = T::of(alloc.time);
         self.total = self.total.saturating_add(alloc.samples);
         let is_too_much = self.total > MAX_SAMPLES || self.kinds.len() >= MAX_OBJECTS;
         if time == T::NEVER || is_too_much {
-            self.odd("there is too much of it");
+            self.odd("it has more objects or samples than a table in memory can hold");
             return;
         }
         self.spans.born.push(time);
@@ -316,7 +316,7 @@ impl<T: Moment> Visitor for Noting<T> {
             let again = *kind & PROMOTED != 0;
             *kind |= PROMOTED;
             if again {
-                self.odd("an object is promoted twice");
+                self.odd("in it, an object is promoted twice");
             }
         }
     }
@@ -326,7 +326,7 @@ impl<T: Moment> Visitor for Noting<T> {
         if let Some(number) = self.alive(id) {
             let time = T::of(time);
             if time == T::NEVER {
-                self.odd("it is too long");
+                self.odd("it lasts longer than a table in memory can say");
                 return;
             }
             self.spans.died[number] = time;

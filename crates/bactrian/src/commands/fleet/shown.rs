@@ -40,7 +40,7 @@ pub fn print_overview(
     if findings.is_empty() {
         writeln!(
             console.out(),
-            "nothing: no growth, no build and no host differs by more than chance"
+            "nothing: no site grows, and no build and no host differs, by more than chance"
         )?;
     }
     let mut services = Table::new(&[
@@ -134,7 +134,7 @@ pub fn print_host(host: &str, answers: &Answers, console: &mut Console) -> Resul
             show_number(number(run, "minutes") as u64, "profile")
         )?;
         match text(run, "trace") {
-            "" => writeln!(console.out(), "  where its trace is was not shipped")?,
+            "" => writeln!(console.out(), "  the path of its trace is not in the store")?,
             _ => writeln!(console.out(), "  on {}: {}", plain(host), text(run, "command"))?,
         }
     }

@@ -24,7 +24,7 @@ impl Finder<'_> {
         ] {
             let list_at = self.target.global(list);
             let Some(mut cell) = list_at.and_then(|at| self.field(at, first)) else {
-                self.gap(format!("the list {list} of roots of C cannot be found"));
+                self.gap(format!("{list}, a list of the roots of C code, cannot be found"));
                 continue;
             };
             // The lists are sorted, so a cycle would be detected.
@@ -33,7 +33,9 @@ impl Finder<'_> {
                 let slot = self.field(cell, 0).filter(|slot| *slot > last);
                 let next = self.field(cell, next);
                 let (Some(slot), Some(next)) = (slot, next) else {
-                    self.gap(format!("the list {list} of roots of C cannot be read to its end"));
+                    self.gap(format!(
+                        "{list}, a list of the roots of C code, cannot be read to its end"
+                    ));
                     break;
                 };
                 match self.words.word(slot) {

@@ -185,13 +185,15 @@ impl Scan<'_, '_> {
         let (mut sp, mut return_address, mut registers) = (start, return_address, registers);
         while sp != 0 {
             let end = self.piece(sp, return_address, registers)?;
-            let above = end.checked_add(callback_link::OFFSET).ok_or("a stack ends with memory")?;
+            let above = end
+                .checked_add(callback_link::OFFSET)
+                .ok_or("a stack reaches the end of the address space")?;
             [sp, return_address, registers] = [above, above + 8, above + 16].map(|at| {
                 // An unreadable link ends the stack like its regular end, but is reported.
                 self.words.word(at).unwrap_or(u64::MAX)
             });
             if sp != 0 && sp <= end {
-                return Err(format!("the stack above {end:#x} does not go on upwards"));
+                return Err(format!("the next part of the stack is not above {end:#x}"));
             }
         }
         Ok(())
@@ -285,7 +287,9 @@ impl Scan<'_, '_> {
                 return Err(format!("the frame at {sp:#x} has no size"));
             }
             self.depth = self.depth.saturating_add(1);
-            sp = sp.checked_add(u64::from(size)).ok_or("a stack ends with memory")?;
+            sp = sp
+                .checked_add(u64::from(size))
+                .ok_or("a stack reaches the end of the address space")?;
             return_address = self.read(sp - 8)?;
         }
     }

@@ -48,7 +48,7 @@ pub fn list(
             next.checked_add(size).filter(|_| size > 0 && (size | next).is_multiple_of(WORD))
         else {
             gaps.push(format!(
-                "what should be a chunk of the heap at {next:#x} is none; others may follow"
+                "there is no chunk of the heap at {next:#x}, where one should be; the rest of the list is lost"
             ));
             break;
         };

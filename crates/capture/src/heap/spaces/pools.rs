@@ -139,7 +139,7 @@ impl Heap<'_> {
             {
                 found
                     .gaps
-                    .push(format!("what should be a pool at {pool:#x} is none; others may follow"));
+                    .push(format!("there is no pool at {pool:#x}, where one should be; the rest of the list is lost"));
                 break;
             }
             found.words += self.layout.pool;
