@@ -28,6 +28,7 @@ impl Serialize for Time {
 
 /// A range, including both ends; without a bound, an end is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Range")]
 pub struct Between<T> {
     /// The lower end.
     pub from: Option<T>,

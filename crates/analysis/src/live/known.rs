@@ -158,7 +158,7 @@ pub enum Said {
     Int(i64),
     /// A number; null for NaN and infinity.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Truth(bool),
     /// A text, or the reason of a failure.
     Text(String),

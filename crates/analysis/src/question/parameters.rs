@@ -157,28 +157,42 @@ impl Parameter {
             ParameterKind::Flag => Ok(Value::Bool(text != "false")),
             ParameterKind::Integer(least, most) => match text.parse::<u64>() {
                 Ok(number) if (*least..=*most).contains(&number) => Ok(number.into()),
-                Ok(_) if *most == u64::MAX => Err(wrong(format!("must be at least {least}"))),
-                Ok(_) => Err(wrong(format!("must be a number from {least} to {most}"))),
-                Err(_) => Err(wrong("must be a whole number".to_owned())),
+                _ => Err(wrong(format!("must be {}", self.kind.values()))),
             },
             ParameterKind::Number(least, most) => match text.parse::<f64>() {
                 Ok(number) if (*least..=*most).contains(&number) => Ok(number.into()),
-                Ok(_) => Err(wrong(format!("must be a number from {least} to {most}"))),
-                Err(_) => Err(wrong("must be a number".to_owned())),
+                _ => Err(wrong(format!("must be {}", self.kind.values()))),
             },
             ParameterKind::Text => Ok(text.into()),
             ParameterKind::Choice(words) => match words.iter().any(|(word, _)| word == text) {
                 true => Ok(text.into()),
-                false => {
-                    let words: Vec<_> = words.iter().map(|(word, _)| &**word).collect();
-                    Err(wrong(format!("must be one of {}", words.join(", "))))
-                }
+                false => Err(wrong(format!("must be {}", self.kind.values()))),
             },
         }
     }
 }
 
 impl ParameterKind {
+    /// The possible values, in words.
+    pub fn values(&self) -> String {
+        match self {
+            ParameterKind::Flag => "a flag".to_owned(),
+            ParameterKind::Integer(0, u64::MAX) => "a whole number".to_owned(),
+            ParameterKind::Integer(least, u64::MAX) => format!("a whole number from {least}"),
+            ParameterKind::Integer(least, most) => format!("a whole number from {least} to {most}"),
+            ParameterKind::Number(least, most) => {
+                let from = (*least > f64::MIN).then(|| format!(" from {least}"));
+                let to = (*most < f64::MAX).then(|| format!(" to {most}"));
+                format!("a number{}{}", from.unwrap_or_default(), to.unwrap_or_default())
+            }
+            ParameterKind::Text => "a text".to_owned(),
+            ParameterKind::Choice(words) => {
+                let words: Vec<_> = words.iter().map(|(word, _)| &**word).collect();
+                format!("one of {}", words.join(", "))
+            }
+        }
+    }
+
     fn of(schema: &Value) -> ParameterKind {
         if let Some(words) = words(schema) {
             return ParameterKind::Choice(words);

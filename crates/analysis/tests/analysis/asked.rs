@@ -115,7 +115,7 @@ fn reference() -> String {
             "\n## {}{}\n\n{}.\n\n",
             entry.name,
             command.unwrap_or_default(),
-            entry.about()
+            without_links(&entry.about())
         );
         let (filters, others): (Vec<_>, Vec<_>) =
             entry.parameters().into_iter().partition(|parameter| parameter.heading.is_some());
@@ -131,7 +131,7 @@ fn reference() -> String {
     let definitions = generator.definitions().iter();
     for (name, schema) in definitions.filter(|(name, _)| !name.ends_with("Question")) {
         let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        let _ = write!(text, "\n## {name}\n\n{about}\n{}\n", part(schema));
+        let _ = write!(text, "\n## {name}\n\n{}\n{}\n", without_links(about), part(schema));
     }
     // Cells may be empty, and so may the ends of lines.
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
@@ -142,15 +142,8 @@ fn table(all: &[parameters::Parameter]) -> String {
     let mut text = "| parameter | values | default | what for |\n|---|---|---|---|\n".to_owned();
     for parameter in all {
         let values = match &parameter.kind {
-            ParameterKind::Flag => "a flag".to_owned(),
-            ParameterKind::Integer(0, u64::MAX) => "a number".to_owned(),
-            ParameterKind::Integer(least, u64::MAX) => format!("a number from {least}"),
-            ParameterKind::Integer(least, most) => format!("{least} to {most}"),
-            ParameterKind::Number(least, most) => format!("{least} to {most}"),
-            ParameterKind::Text => parameter.example.clone().unwrap_or("a text".to_owned()),
-            ParameterKind::Choice(words) => {
-                words.iter().map(|(word, _)| &**word).collect::<Vec<_>>().join(", ")
-            }
+            ParameterKind::Text => parameter.example.clone().unwrap_or(parameter.kind.values()),
+            kind => kind.values(),
         };
         let values = if parameter.is_repeated { format!("{values}; several") } else { values };
         let default = match &parameter.default {
@@ -171,21 +164,53 @@ fn table(all: &[parameters::Parameter]) -> String {
 fn part(schema: &Value) -> String {
     for key in ["oneOf", "anyOf"] {
         if let Some(several) = schema.get(key).and_then(Value::as_array) {
-            let several: Vec<_> = several.iter().map(part).collect();
-            return several.join(" or ");
+            let is_word = |one: &&Value| one.get("properties").is_none();
+            let (words, others): (Vec<_>, Vec<_>) = several.iter().partition(is_word);
+            if others.is_empty() {
+                return words.into_iter().map(type_of).collect::<Vec<_>>().join(" or ");
+            }
+            let words = words.into_iter().map(type_of);
+            let others = others.into_iter().map(object);
+            let lines = words.chain(others).map(|one| format!("\n- {one}"));
+            return format!("\nOne of:\n{}", lines.collect::<String>());
         }
     }
     match schema.get("properties").and_then(Value::as_object) {
         None => type_of(schema),
-        Some(fields) => {
-            let field = |(name, schema): (&String, &Value)| {
-                let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-                let about = about.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-                format!("\n- `{name}`, {}: {about}", type_of(schema))
-            };
-            fields.iter().map(field).collect()
+        Some(fields) => fields.iter().map(|one| format!("\n- {}", field(one))).collect(),
+    }
+}
+
+/// An alternative that is an object, in one line.
+fn object(schema: &Value) -> String {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let fields: Vec<_> = fields.into_iter().flatten().map(field).collect();
+    format!("an object with {}", fields.join("; "))
+}
+
+/// A field with its type and what it is.
+fn field((name, schema): (&String, &Value)) -> String {
+    let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let about = about.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    match about.is_empty() {
+        true => format!("`{name}`, {}", type_of(schema)),
+        false => format!("`{name}`, {}: {}", type_of(schema), without_links(&about)),
+    }
+}
+
+/// Names of the source instead of links to them, which lead nowhere outside of rustdoc.
+fn without_links(about: &str) -> String {
+    let mut text = String::new();
+    for (at, piece) in about.split("[`").enumerate() {
+        match piece.split_once("`]").filter(|_| at > 0) {
+            Some((name, rest)) => {
+                let name = name.rsplit("::").next().unwrap_or(name);
+                let _ = write!(text, "`{name}`{rest}");
+            }
+            None => text.push_str(piece),
         }
     }
+    text
 }
 
 /// The type of a field in a few words.
@@ -212,8 +237,6 @@ fn type_of(schema: &Value) -> String {
         }
         "object" => "object".to_owned(),
         "string" => "text".to_owned(),
-        "integer" => "whole number".to_owned(),
-        "boolean" => "truth value".to_owned(),
         kind => kind.to_owned(),
     };
     match schema.get("type") {
