@@ -13,7 +13,7 @@ use crate::process;
 use crate::sys::{self, Pid};
 
 /// A copy that is not known to have ended.
-struct Copy {
+struct FrozenCopy {
     number: u64,
     process: Pid,
     file: CString,
@@ -24,14 +24,14 @@ struct Copy {
 /// The copies and files of this process.
 #[derive(Default)]
 pub struct Copies {
-    copies: Vec<Copy>,
+    copies: Vec<FrozenCopy>,
     written: u64,
 }
 
 impl Copies {
     /// Adds a copy that was just made, and the file that it is to fill, with at most this many bytes.
     pub fn add(&mut self, number: u64, process: Pid, file: CString, most: u64) {
-        self.copies.push(Copy { number, process, file, most });
+        self.copies.push(FrozenCopy { number, process, file, most });
     }
 
     /// Removes copies that have ended, and accounts for their files; `ended` gets their numbers.

@@ -50,12 +50,12 @@ impl<T> Lock<T> {
     /// handler that has interrupted the holder, or the holder has jumped out of its work.
     #[inline]
     pub fn take(&self) -> Option<LockGuard<'_, T>> {
-        self.is_taken_by(me()).then_some(LockGuard(self))
+        self.lock_for(me()).then_some(LockGuard(self))
     }
 
     /// Takes the lock for a thread; false if it holds the lock already.
     #[inline]
-    fn is_taken_by(&self, me: u64) -> bool {
+    fn lock_for(&self, me: u64) -> bool {
         match self.state.compare_exchange(OPEN, me, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => true,
             Err(holder) if holder & !AWAITED == me => false,
@@ -118,7 +118,7 @@ impl<T> Lock<T> {
     /// [`Lock::let_go_after_fork`]. If this thread holds it already, a signal handler that has interrupted the
     /// work, or another fork, is forking: the lock stays as it is.
     pub fn hold_for_fork(&self) {
-        if self.is_taken_by(me()) {
+        if self.lock_for(me()) {
             // In this order: a handler that interrupts here, and forks, must not release the lock.
             self.forks.store(1, Ordering::Relaxed);
             self.is_for_fork.store(true, Ordering::Relaxed);
@@ -254,9 +254,9 @@ mod tests {
         let one = me();
         // The thread before, of so many that their stacks of 8 MB take 32 GB.
         let other = one ^ 1 << 35;
-        assert!(lock.is_taken_by(other));
+        assert!(lock.lock_for(other));
         assert!(!lock.is_mine());
-        assert!(!lock.is_taken_by(other));
+        assert!(!lock.lock_for(other));
     }
 
     #[test]

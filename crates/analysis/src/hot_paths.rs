@@ -90,12 +90,14 @@ pub fn hot_paths(profile: &Profile, window: &Rows) -> HotPaths {
     if let Some(search) = &window.search {
         let fits: Vec<bool> =
             profile.labels.iter().map(|(_, label)| search.fits(&label.text())).collect();
-        stacks.retain(|(stack, _)| tree.inwards_out(*stack).any(|label| fits[label.index()]));
+        stacks.retain(|(stack, _)| {
+            tree.labels_innermost_first(*stack).any(|label| fits[label.index()])
+        });
     }
     stacks.sort_rows_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
     let row_count = window.window(&mut stacks);
     let rows = stacks.into_iter().map(|(stack, own)| {
-        let mut labels = tree.inwards_out(stack).map(|id| profile.labels.get(id));
+        let mut labels = tree.labels_innermost_first(stack).map(|id| profile.labels.get(id));
         let by = profile.labels.by();
         let frames =
             labels.by_ref().take(MAX_FRAMES).map(|label| FlameLabel::new(label, by)).collect();

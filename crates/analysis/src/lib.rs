@@ -69,7 +69,7 @@ pub use info::{
 };
 pub use labels::{By, Label, LabelId, Labels};
 pub use lifetimes::{
-    LIFETIME_CLASSES, Life, Lifetimes, LifetimesAnswer, LifetimesQuestion, LifetimesSort,
+    LIFETIME_CLASSES, LifetimeRow, Lifetimes, LifetimesAnswer, LifetimesQuestion, LifetimesSort,
     SIZE_CLASSES, lifetimes,
 };
 pub use measure::{Measure, Metric, Of, Unit, keeps_little};
@@ -82,7 +82,9 @@ pub use source_lines::{
 };
 pub use stack_tree::{Recursion, StackId, StackTree};
 pub use stacks_options::{MetricOption, StacksOptions};
-pub use timeline::{Point, Timeline, TimelineAnswer, TimelineQuestion, timeline, timeline_in};
+pub use timeline::{
+    Timeline, TimelineAnswer, TimelineInterval, TimelineQuestion, timeline, timeline_in,
+};
 pub use top::{Row, Top, TopAnswer, TopBy, TopByWhat, TopQuestion, TopSort, top};
 pub use trace_file::{Progress, TraceFile};
 pub use trace_questions::{Names, NamesQuestion, TraceQuestions};

@@ -28,7 +28,7 @@ const SIZES: usize = SIZE_CLASSES.len() + 1;
 
 /// Lifetimes and sizes of the objects of one row, weighted by bytes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Life {
+pub struct LifetimeRow {
     /// What allocates them.
     #[serde(flatten)]
     pub label: Label,
@@ -46,9 +46,9 @@ pub struct Life {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Lifetimes {
     /// Of all objects.
-    pub all: Life,
+    pub all: LifetimeRow,
     /// By row, those that allocate most first.
-    pub rows: Vec<Life>,
+    pub rows: Vec<LifetimeRow>,
     /// What could not be read.
     #[serde(skip)]
     pub losses: Losses,
@@ -116,11 +116,11 @@ pub struct LifetimesAnswer {
     /// Upper bounds of the classes of sizes, in words without header; the last class has no bound.
     pub size_classes: [u64; SIZE_CLASSES.len()],
     /// All objects.
-    pub all: Life,
+    pub all: LifetimeRow,
     /// Number of rows.
     pub row_count: usize,
     /// The requested rows.
-    pub rows: Vec<Life>,
+    pub rows: Vec<LifetimeRow>,
 }
 
 impl Question for LifetimesQuestion {
@@ -179,7 +179,7 @@ impl Lifetimes {
         losses: Losses,
     ) -> Lifetimes {
         let scale = trace.bytes_scale();
-        let life = |label: Label, tallies: &Tallies| Life {
+        let life = |label: Label, tallies: &Tallies| LifetimeRow {
             label,
             allocated: scale.estimate(tallies.all()),
             lifetimes: tallies.lifetimes.iter().map(|&tally| scale.estimate(tally)).collect(),

@@ -63,7 +63,7 @@ pub fn rewrite(trace: &TraceFile, changes: &Changes, out: impl Write) -> io::Res
         changes.version.unwrap_or_else(|| info.version.max(*bactrian_trace::WRITES.start()));
     let mut lots = None;
     if let Some((rate, seed)) = changes.subsample {
-        lots = Some(Lots { share: (rate / info.sample_rate).min(1.0), state: seed });
+        lots = Some(Subsampler { share: (rate / info.sample_rate).min(1.0), state: seed });
         info.sample_rate = rate.min(info.sample_rate);
     }
     if changes.strip_names {
@@ -112,7 +112,7 @@ struct Writing<W> {
     writer: Writer<W>,
     failed: Option<io::Error>,
     done: bool,
-    lots: Option<Lots>,
+    lots: Option<Subsampler>,
     until: Option<Micros>,
     strip_names: bool,
     /// Set for versions before 3, which have a single domain.
@@ -190,12 +190,12 @@ impl<W: Write> Visitor for Writing<W> {
 }
 
 /// Keeps each sample with the same probability.
-struct Lots {
+struct Subsampler {
     share: f64,
     state: u64,
 }
 
-impl Lots {
+impl Subsampler {
     /// SplitMix64, as a number from 0 to 1.
     fn uniform(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);

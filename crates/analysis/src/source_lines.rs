@@ -183,7 +183,8 @@ pub fn stacks_through(source: &Path, line: u32, profile: &Profile, most: usize) 
     found.sort_rows_by(|a, b| b.1.sum().total_cmp(&a.1.sum()).then(a.0.cmp(&b.0)));
     found.truncate(most);
     let told = found.into_iter().map(|(stack, own)| {
-        let mut labels = tree.inwards_out(stack).map(|id| profile.labels.get(id).clone());
+        let mut labels =
+            tree.labels_innermost_first(stack).map(|id| profile.labels.get(id).clone());
         let frames = labels.by_ref().take(MOST_FRAMES).collect();
         LineStack { frames, left_out: labels.count(), own: column.estimate(own) }
     });

@@ -124,7 +124,7 @@ impl StackTree {
     }
 
     /// The labels of a stack, innermost first.
-    pub fn inwards_out(&self, mut stack: StackId) -> impl Iterator<Item = LabelId> + '_ {
+    pub fn labels_innermost_first(&self, mut stack: StackId) -> impl Iterator<Item = LabelId> + '_ {
         std::iter::from_fn(move || {
             let node = &self.nodes[stack.index()];
             (stack != StackId::ROOT).then(|| {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn labels(tree: &StackTree, stack: StackId) -> Vec<usize> {
-        let mut labels: Vec<_> = tree.inwards_out(stack).map(LabelId::index).collect();
+        let mut labels: Vec<_> = tree.labels_innermost_first(stack).map(LabelId::index).collect();
         labels.reverse();
         labels
     }

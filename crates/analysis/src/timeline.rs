@@ -16,7 +16,7 @@ use crate::units::{Between, Time};
 
 /// An interval of time.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Point {
+pub struct TimelineInterval {
     /// Its end.
     pub time: Time,
     /// Live bytes at its end.
@@ -31,7 +31,7 @@ pub struct Point {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Timeline {
     /// Equal intervals from the start to the end of the trace, or of the requested time window.
-    pub points: Vec<Point>,
+    pub points: Vec<TimelineInterval>,
     /// Time of the peak of live bytes.
     pub peak_time: Time,
     /// Live bytes at the peak.
@@ -168,7 +168,7 @@ impl Timeline {
         losses: Losses,
     ) -> Timeline {
         let scale = trace.bytes_scale();
-        let points = samples.iter().enumerate().map(|(at, samples)| Point {
+        let points = samples.iter().enumerate().map(|(at, samples)| TimelineInterval {
             time: Time(intervals.end(at)),
             live: scale.of_samples(samples.live),
             max: scale.of_samples(samples.max),

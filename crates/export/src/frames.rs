@@ -41,9 +41,9 @@ impl<'a> Frames<'a> {
     }
 
     /// The numbers of all frames of a stack, innermost first.
-    pub fn inwards_out(&self, stack: StackId) -> impl Iterator<Item = usize> {
+    pub fn labels_innermost_first(&self, stack: StackId) -> impl Iterator<Item = usize> {
         let none = (stack == StackId::ROOT).then_some(self.labels.len());
-        self.tree.inwards_out(stack).map(LabelId::index).chain(none)
+        self.tree.labels_innermost_first(stack).map(LabelId::index).chain(none)
     }
 }
 

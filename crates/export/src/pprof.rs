@@ -128,7 +128,7 @@ fn samples(profile: &Profile, frames: &Frames<'_>, out: &mut impl Write) -> io::
             continue;
         }
         locations.clear();
-        locations.extend(frames.inwards_out(stack).map(id));
+        locations.extend(frames.labels_innermost_first(stack).map(id));
         sample.clear();
         sample.packed(1, &locations);
         sample.packed(2, &values);

@@ -51,7 +51,7 @@ struct Request {
 
 /// The state of pushing.
 #[derive(Debug, Default)]
-struct Standing {
+struct PushState {
     pushed: AtomicU64,
     dropped: AtomicU64,
     /// Why the last request failed; None if it did not.
@@ -62,7 +62,7 @@ struct Standing {
 pub struct Pusher {
     servers: Vec<PushServer>,
     queue: Option<SyncSender<Request>>,
-    standing: Arc<Standing>,
+    standing: Arc<PushState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -70,7 +70,7 @@ impl Pusher {
     /// Pushes to these servers.
     pub fn new(servers: Vec<PushServer>, client: Box<dyn HttpClient>) -> Pusher {
         let (queue, requests) = sync_channel(MOST_WAITING);
-        let standing = Arc::new(Standing::default());
+        let standing = Arc::new(PushState::default());
         let shared = Arc::clone(&standing);
         let thread = thread::spawn(move || push_all(&requests, &*client, &shared));
         Pusher { servers, queue: Some(queue), standing, thread: Some(thread) }
@@ -78,7 +78,7 @@ impl Pusher {
 
     /// The number of successful requests, and of dropped ones.
     pub fn counts(&self) -> (u64, u64) {
-        let Standing { pushed, dropped, .. } = &*self.standing;
+        let PushState { pushed, dropped, .. } = &*self.standing;
         (pushed.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
     }
 
@@ -129,7 +129,7 @@ impl Drop for Pusher {
     }
 }
 
-fn push_all(requests: &Receiver<Request>, client: &dyn HttpClient, standing: &Standing) {
+fn push_all(requests: &Receiver<Request>, client: &dyn HttpClient, standing: &PushState) {
     for Request { url, content_type, body } in requests {
         let mut outcome = client.post(&url, content_type, &body);
         for pause in PAUSES {

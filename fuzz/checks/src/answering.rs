@@ -5,9 +5,9 @@
 //! small compared to it.
 
 use bactrian_analysis::{
-    Branch, By, CallTree, Changes, Contents, Direction, Estimate, Filter, Life, Lifetimes, Measure,
-    Of, Profile, Timeline, Top, TraceFile, TreeShape, Unit, call_tree, contents, lifetimes,
-    rewrite, timeline, top,
+    Branch, By, CallTree, Changes, Contents, Direction, Estimate, Filter, LifetimeRow, Lifetimes,
+    Measure, Of, Profile, Timeline, Top, TraceFile, TreeShape, Unit, call_tree, contents,
+    lifetimes, rewrite, timeline, top,
 };
 
 const TOLERANCE: f64 = 1e-9;
@@ -107,7 +107,7 @@ fn check_timeline(timeline: &Timeline) {
 
 fn check_lifetimes(lifetimes: &Lifetimes) {
     let whole = value(&lifetimes.all.allocated);
-    for Life { allocated, lifetimes, never, sizes, .. } in
+    for LifetimeRow { allocated, lifetimes, never, sizes, .. } in
         lifetimes.rows.iter().chain([&lifetimes.all])
     {
         let allocated = value(allocated);

@@ -211,7 +211,7 @@ unsafe extern "C" fn collect_4(
     unsafe {
         let room = &mut *room.cast::<usize>();
         if most as usize == OUR_DEPTH {
-            if !has_room(collection, buffer, room, 1) {
+            if !ensure_room(collection, buffer, room, 1) {
                 return 0;
             }
             **buffer = integer(collect(agent, collection, state, index as isize) as usize);
@@ -239,7 +239,7 @@ unsafe extern "C" fn collect_5(
     unsafe {
         let room = &mut *room;
         if most == OUR_DEPTH {
-            if !has_room(collection, buffer, room, 1) {
+            if !ensure_room(collection, buffer, room, 1) {
                 return 0;
             }
             **buffer = (collect(agent, collection, state, index) as usize) << 1;
@@ -258,7 +258,7 @@ fn collecting() -> Option<(&'static Agent, &'static Collection)> {
 ///
 /// # Safety
 /// The buffer and its room are the runtime's.
-unsafe fn has_room(
+unsafe fn ensure_room(
     collection: &Collection,
     buffer: *mut *mut usize,
     room: &mut usize,
@@ -285,7 +285,7 @@ unsafe fn has_room(
 /// first is that of the allocation with the given index.
 ///
 /// # Safety
-/// As for `collect` and `has_room`.
+/// As for `collect` and `ensure_room`.
 unsafe fn as_without_us(
     collection: &Collection,
     state: *const usize,
@@ -299,7 +299,7 @@ unsafe fn as_without_us(
     // SAFETY: by the caller.
     unsafe {
         let mut put = |slot: usize| {
-            if count == most || !has_room(collection, buffer, room, count + 1) {
+            if count == most || !ensure_room(collection, buffer, room, count + 1) {
                 return false;
             }
             *(*buffer).add(count) = shown(slot);

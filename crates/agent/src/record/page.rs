@@ -50,10 +50,10 @@ impl Measured {
     }
 
     /// Removes the last pause, to be reported.
-    fn take_last(&self) -> Option<Stood> {
+    fn take_last(&self) -> Option<PauseSpan> {
         let [kind, began, ended] = self.last.each_ref().map(|word| word.load(Ordering::Relaxed));
         self.last[2].store(0, Ordering::Relaxed);
-        (ended != 0).then_some(Stood { pause: Pause::from_number(kind)?, began, ended })
+        (ended != 0).then_some(PauseSpan { pause: Pause::from_number(kind)?, began, ended })
     }
 
     fn forget(&self) {
@@ -62,7 +62,7 @@ impl Measured {
         }
     }
 
-    fn put_last(&self, stood: &Stood) {
+    fn put_last(&self, stood: &PauseSpan) {
         let words = [stood.pause as u64, stood.began, stood.ended];
         for (word, value) in self.last.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
@@ -71,14 +71,14 @@ impl Measured {
 }
 
 /// A pause of the program.
-struct Stood {
+struct PauseSpan {
     pause: Pause,
     began: u64,
     ended: u64,
 }
 
 /// In nanoseconds: an interval too short for the program to do much between two pauses.
-const AT_ONCE: u64 = 10_000;
+const MERGE_WITHIN: u64 = 10_000;
 
 /// The previous values of the hooks.
 static BEFORE: [AtomicUsize; PAUSE_HOOKS.len()] = [const { AtomicUsize::new(0) }; _];
@@ -254,7 +254,7 @@ pub fn begins(pause: Pause) {
     let now = sys::nanos(Clock::Monotonic);
     measured.began[pause as usize].store(now, Ordering::Relaxed);
     let last_end = measured.last[2].load(Ordering::Relaxed);
-    if now.saturating_sub(last_end) > AT_ONCE
+    if now.saturating_sub(last_end) > MERGE_WITHIN
         && let Some(last) = measured.take_last()
     {
         tell(domain, &last);
@@ -270,11 +270,11 @@ fn ends(pause: Pause) {
     }
     let first = measured.take_last();
     let (pause, began) = first.map_or((pause, began), |first| (first.pause, first.began));
-    measured.put_last(&Stood { pause, began, ended: sys::nanos(Clock::Monotonic) });
+    measured.put_last(&PauseSpan { pause, began, ended: sys::nanos(Clock::Monotonic) });
 }
 
 /// Reports a pause.
-fn tell(domain: usize, stood: &Stood) {
+fn tell(domain: usize, stood: &PauseSpan) {
     let Some(words) = words() else { return };
     // There are ways to fork that bypass our handlers.
     if !birthmark::is_here() {

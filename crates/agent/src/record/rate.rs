@@ -49,12 +49,12 @@ pub struct Falling {
     /// The number of allocations at which the rate is halved next.
     next: u64,
     /// The state of each domain that has been seen.
-    domains: Vec<Option<Standing>>,
+    domains: Vec<Option<DomainRate>>,
 }
 
 /// The state of a domain.
 #[derive(Clone, Copy)]
-struct Standing {
+struct DomainRate {
     /// How often the rate of its samples has been halved.
     halved: u32,
     /// Its samples since the rate was halved last.
@@ -82,16 +82,16 @@ impl Falling {
         let at = usize::from(domain.0);
         if at >= self.domains.len() {
             // A new domain draws at the present rate. The first domain existed from the start.
-            let from_start = Standing { halved: 0, since: 0 };
+            let from_start = DomainRate { halved: 0, since: 0 };
             let of = |domain| (domain == 0).then_some(from_start);
             self.domains.extend((self.domains.len()..=at).map(of));
         }
         let now = self.halved;
-        let standing = self.domains[at].get_or_insert(Standing { halved: now, since: 0 });
+        let standing = self.domains[at].get_or_insert(DomainRate { halved: now, since: 0 });
         if standing.halved < now {
             standing.since += 1;
             if standing.since > program.rate_lag() {
-                *standing = Standing { halved: now, since: 0 };
+                *standing = DomainRate { halved: now, since: 0 };
             }
         }
         standing.halved

@@ -93,14 +93,14 @@ fn with_recording_or_copy<T>(f: impl FnOnce(&mut Recording) -> T) -> Option<T> {
         })
     };
     if !done {
-        have_panicked(held.inside());
+        turn_off_after_panic(held.inside());
     }
     result
 }
 
 /// Turns the agent off. We hold the lock.
 #[cold]
-fn have_panicked(recording: &mut Option<Recording>) {
+fn turn_off_after_panic(recording: &mut Option<Recording>) {
     RUNNING.store(false, Ordering::Release);
     // The recording may be in any state; only its note is written once more.
     // SAFETY: the lock covers the stack.

@@ -60,7 +60,7 @@ impl InterpreterWalker {
     pub unsafe fn walk(&mut self, state: *const usize, program: &Program) {
         // SAFETY: by the caller.
         let (mut scan, mut parent) = unsafe { Scan::start(self.layout, state) };
-        if self.pieces.have_changed(self.code.table) {
+        if self.pieces.update(self.code.table) {
             self.code = CodePieces::of(self.code.table);
             self.walk.forget();
         }
@@ -296,7 +296,7 @@ impl KnownPieces {
 
     /// Whether the fragments have changed, or are too many to remember. Remembers the current ones.
     #[inline]
-    fn have_changed(&mut self, table: CodeTable) -> bool {
+    fn update(&mut self, table: CodeTable) -> bool {
         let known = self.0.as_slice();
         let count = table.len();
         if known.len() == count

@@ -357,14 +357,14 @@ pub fn in_parent_after_fork() {
 pub fn after_fork(follows: bool) {
     let is_between_snapshots = SERIES.let_go_after_fork();
     let Some(setup) = setup() else { return };
-    if !follows || !is_between_snapshots || !has_begun_anew(setup) {
+    if !follows || !is_between_snapshots || !start_new_series(setup) {
         OFF.store(true, Ordering::Relaxed);
     }
     super::blocked::after_fork();
 }
 
 /// Gives a forked child a series of its own; false if there is no memory for it.
-fn has_begun_anew(setup: &Setup) -> bool {
+fn start_new_series(setup: &Setup) -> bool {
     ADOPTED.store(CHILD_ADOPTED.load(Ordering::Relaxed), Ordering::Relaxed);
     begin();
     let Some(mut held) = SERIES.take() else { return false };

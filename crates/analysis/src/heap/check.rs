@@ -37,7 +37,7 @@ pub struct HeapCheck {
 }
 
 /// Checks that the whole file can be read.
-pub fn is_whole(losses: &Losses) -> HeapCheck {
+pub fn check_file(losses: &Losses) -> HeapCheck {
     let (verdict, sentence) = match losses.is_clean() {
         true => (Verdict::Passed, "the file is complete and consistent".to_owned()),
         false => {
@@ -48,7 +48,7 @@ pub fn is_whole(losses: &Losses) -> HeapCheck {
 }
 
 /// Checks that the snapshot is complete; None if it is. Otherwise more may be alive than it says.
-pub fn is_complete(gaps: &[String]) -> Option<HeapCheck> {
+pub fn check_walk(gaps: &[String]) -> Option<HeapCheck> {
     let first = gaps.first()?;
     let more = match gaps.len() - 1 {
         0 => String::new(),

@@ -134,7 +134,7 @@ impl Series {
     }
 
     /// Adds the last snapshot without comparing its blocks.
-    pub fn look_at(&mut self, heap: &Heap) {
+    pub fn add_uncompared(&mut self, heap: &Heap) {
         self.count(heap);
     }
 

@@ -45,7 +45,7 @@ type Key = (u64, u32, u32);
 
 /// Consecutive snapshots of one process, with one in memory at a time.
 #[derive(Default)]
-pub struct Hunt {
+pub struct LeakSearch {
     origin: Option<Origin>,
     not_matched: Option<String>,
     classes: ClassNumbers,
@@ -53,7 +53,7 @@ pub struct Hunt {
     seen: Vec<Vec<Key>>,
 }
 
-impl Hunt {
+impl LeakSearch {
     /// Records the blocks of a snapshot.
     pub fn add(&mut self, heap: &Heap) {
         self.check(heap);

@@ -40,7 +40,7 @@ mod what_if;
 pub use age::Age;
 pub use around::{Around, AroundEdge, AroundKind, AroundNode, AroundShape, around};
 pub use blocks::{BlockGroup, BlockRow, BlocksShape, Condition, block_groups, blocks, copies};
-pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, is_complete, is_whole};
+pub use check::{HeapCheck, HeapSubject, against_baseline, against_limit, check_file, check_walk};
 pub use classes::{ClassBy, ClassFilter, ClassRow, ClassTable, classes, classes_of};
 pub use collections::{CollectionRow, Collections, collections};
 pub use contents::{BlockKind, Contents, KindRow, SpaceRow, contents};
@@ -64,7 +64,7 @@ pub use graph::{
     IndexNews, IndexStore, NotFound, OpenOptions, Types,
 };
 pub use info::{Info, MemoryUse, RootCount, SkippedInfo, info};
-pub use leaks::{Hunt, LeakRow, Leaks};
+pub use leaks::{LeakRow, LeakSearch, Leaks};
 pub use merged::{Merged, MergedKind, MergedLimits, merged_dominators};
 pub use paths::{
     ClassPaths, PathRow, PathStep, Paths, PathsShape, ShapeMembers, ShapeRow, ShapesLeftOut,

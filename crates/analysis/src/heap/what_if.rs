@@ -22,7 +22,7 @@ use crate::under_way::{self, Step};
 const MOST_CUTS: usize = 32;
 
 /// The number of nodes between two checks for cancellation.
-const PATIENCE: usize = 1 << 16;
+const NODES_PER_CHECK: usize = 1 << 16;
 
 /// What would be freed without some references. Sizes are in bytes with headers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -308,7 +308,7 @@ impl Reached {
         let mut seen = 0_usize;
         while let Some(node) = waiting.pop() {
             seen += 1;
-            if seen.is_multiple_of(PATIENCE) {
+            if seen.is_multiple_of(NODES_PER_CHECK) {
                 under_way::check();
             }
             reached.blocks += u64::from((node as usize) < heap.blocks());

@@ -28,7 +28,7 @@ pub struct Known {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct About {
     /// The program.
-    pub program: Who,
+    pub program: ProgramInfo,
     /// Time of the first data.
     pub from: f64,
     /// Time of the last data.
@@ -42,7 +42,7 @@ pub struct About {
     /// Number of values that are older than the time window.
     pub forgotten_values: u64,
     /// Warnings.
-    pub warnings: Vec<Worry>,
+    pub warnings: Vec<WarningRow>,
     /// Markers that the program set.
     pub markers: Vec<Line>,
     /// All runs of the program, the present one last.
@@ -53,7 +53,7 @@ pub struct About {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunRow {
     /// The program.
-    pub program: Who,
+    pub program: ProgramInfo,
     /// Time of the first data.
     pub from: f64,
     /// Time of the last data.
@@ -70,7 +70,7 @@ pub struct RunRow {
 
 /// A program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Who {
+pub struct ProgramInfo {
     /// Its name.
     pub name: String,
     /// Its process id; 0 if unknown.
@@ -99,7 +99,7 @@ pub struct Lost {
 
 /// A warning.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Worry {
+pub struct WarningRow {
     /// The rule that found it.
     pub name: &'static str,
     /// The observer concerned.
@@ -141,7 +141,7 @@ pub struct Observer {
     /// `unknown`, `observed`, `failed`, `collected`, `killed`.
     pub state: &'static str,
     /// Its value, or the reason of its failure.
-    pub value: Said,
+    pub value: ObserverValue,
     /// The value as a line of text.
     pub text: String,
 }
@@ -149,7 +149,7 @@ pub struct Observer {
 /// Values of observers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Said {
+pub enum ObserverValue {
     /// No value.
     Nothing,
     /// A counter.
@@ -288,9 +288,9 @@ pub fn about(database: &Database, at: u64) -> About {
     }
 }
 
-fn who(program: &Program) -> Who {
+fn who(program: &Program) -> ProgramInfo {
     let Program { name, pid, runtime, .. } = program;
-    Who { name: name.clone(), pid: *pid, runtime: runtime.clone() }
+    ProgramInfo { name: name.clone(), pid: *pid, runtime: runtime.clone() }
 }
 
 fn run(database: &Database, run: &Run) -> RunRow {
@@ -318,8 +318,8 @@ fn run(database: &Database, run: &Run) -> RunRow {
     }
 }
 
-fn worry(Warning { name, subject, since, sentence, advice }: Warning) -> Worry {
-    Worry { name, subject, since: seconds(since), sentence, advice }
+fn worry(Warning { name, subject, since, sentence, advice }: Warning) -> WarningRow {
+    WarningRow { name, subject, since: seconds(since), sentence, advice }
 }
 
 /// A log line with its time.
@@ -337,10 +337,10 @@ fn observer(database: &Database, series: &Series, at: u64) -> Observer {
     let declaration = &series.declaration;
     let now = series.at(at).map(|(_, value)| value);
     let (state, value) = match now {
-        None => ("unknown", Said::Nothing),
-        Some(Value::Failed(why)) => ("failed", Said::Text(why.clone())),
-        Some(Value::Collected) => ("collected", Said::Nothing),
-        Some(Value::Killed) => ("killed", Said::Nothing),
+        None => ("unknown", ObserverValue::Nothing),
+        Some(Value::Failed(why)) => ("failed", ObserverValue::Text(why.clone())),
+        Some(Value::Collected) => ("collected", ObserverValue::Nothing),
+        Some(Value::Killed) => ("killed", ObserverValue::Nothing),
         Some(value) => {
             let share = rate(database, series, "nanos", at).map(|nanos| nanos / 1e9);
             ("observed", said(value, share))
@@ -391,35 +391,40 @@ pub fn show_kind(kind: ObserverKind) -> &'static str {
 }
 
 /// A value as plain data; for a stopwatch with its recent share of the time.
-fn said(value: &Value, share: Option<f64>) -> Said {
+fn said(value: &Value, share: Option<f64>) -> ObserverValue {
     match value {
-        Value::Count(count) => Said::Count(*count),
+        Value::Count(count) => ObserverValue::Count(*count),
         Value::Elapsed { nanos, runs, running } => {
             let share = share.filter(|share| share.is_finite());
-            Said::Elapsed { seconds: seconds(*nanos), runs: *runs, running: *running, share }
+            ObserverValue::Elapsed {
+                seconds: seconds(*nanos),
+                runs: *runs,
+                running: *running,
+                share,
+            }
         }
-        Value::Int(number) => Said::Int(*number),
-        Value::Float(number) => Said::Float(*number),
-        Value::Bool(truth) => Said::Truth(*truth),
-        Value::Text(text) | Value::Failed(text) => Said::Text(text.clone()),
-        Value::Tag { count, bytes } => Said::Tag { count: *count, bytes: *bytes },
+        Value::Int(number) => ObserverValue::Int(*number),
+        Value::Float(number) => ObserverValue::Float(*number),
+        Value::Bool(truth) => ObserverValue::Truth(*truth),
+        Value::Text(text) | Value::Failed(text) => ObserverValue::Text(text.clone()),
+        Value::Tag { count, bytes } => ObserverValue::Tag { count: *count, bytes: *bytes },
         Value::Tree(tree) => {
             let node = |node: &Node| TreeNode {
                 label: node.label.clone(),
                 children: node.children.clone(),
             };
-            Said::Tree { nodes: tree.nodes.iter().map(node).collect() }
+            ObserverValue::Tree { nodes: tree.nodes.iter().map(node).collect() }
         }
-        Value::Table(table) => Said::Table {
+        Value::Table(table) => ObserverValue::Table {
             buckets: table.buckets,
             bindings: table.bindings,
             empty: table.empty,
             fill: table.fill(),
             longest: table.longest,
         },
-        Value::Histogram(histogram) => Said::Histogram(distribution(histogram)),
+        Value::Histogram(histogram) => ObserverValue::Histogram(distribution(histogram)),
         Value::Span { open, durations } => {
-            Said::Span { open: *open, durations: distribution(durations) }
+            ObserverValue::Span { open: *open, durations: distribution(durations) }
         }
         Value::Sites(sites) => {
             let row = |site: &Site| SiteRow {
@@ -428,9 +433,9 @@ fn said(value: &Value, share: Option<f64>) -> Said {
                 live_bytes: site.live,
                 samples: site.samples,
             };
-            Said::Sites(sites.iter().map(row).collect())
+            ObserverValue::Sites(sites.iter().map(row).collect())
         }
-        Value::Collected | Value::Killed => Said::Nothing,
+        Value::Collected | Value::Killed => ObserverValue::Nothing,
     }
 }
 

@@ -5,7 +5,7 @@ use bactrian_live::{Database, names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::known::{self, About, Line, Observer, Said};
+use super::known::{self, About, Line, Observer, ObserverValue};
 use super::lines::{self, Lines};
 use super::measure::full_name;
 use super::memory_use::NOT_SEEN;
@@ -83,7 +83,7 @@ pub struct LiveStateAnswer {
     /// The moment, in seconds since its start.
     pub at: f64,
     /// The state of watching the program.
-    pub state: Standing,
+    pub state: WatchState,
     /// Why no data is arriving; null if it is.
     pub reason: Option<String>,
     /// Whether no more data will arrive.
@@ -101,7 +101,7 @@ pub struct LiveStateAnswer {
 /// State of watching a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum WatchState {
     /// Data is arriving.
     Live,
     /// No data is arriving; Bactrian keeps trying.
@@ -121,10 +121,10 @@ impl Question for LiveStateQuestion {
         let answer = self.moment.look(evidence, |now| {
             let at = self.moment.of(now.database);
             let (state, reason) = match now.state {
-                LiveState::Live => (Standing::Live, None),
-                LiveState::Lost(reason) => (Standing::Lost, Some(reason.clone())),
-                LiveState::Replay => (Standing::Replay, None),
-                LiveState::Over => (Standing::Over, None),
+                LiveState::Live => (WatchState::Live, None),
+                LiveState::Lost(reason) => (WatchState::Lost, Some(reason.clone())),
+                LiveState::Replay => (WatchState::Replay, None),
+                LiveState::Over => (WatchState::Over, None),
             };
             LiveStateAnswer {
                 about: known::about(now.database, at),
@@ -203,14 +203,14 @@ fn cut(observers: &mut [Observer]) -> Vec<String> {
     let (mut left_out, mut texts) = (0_usize, 0_usize);
     for observer in observers {
         match &mut observer.value {
-            Said::Tree { nodes } if nodes.len() > NODES => {
+            ObserverValue::Tree { nodes } if nodes.len() > NODES => {
                 left_out += nodes.len() - NODES;
                 nodes.truncate(NODES);
                 for node in nodes {
                     node.children.retain(|child| (*child as usize) < NODES);
                 }
             }
-            Said::Text(text) => {
+            ObserverValue::Text(text) => {
                 if let Some((end, _)) = text.char_indices().nth(LETTERS) {
                     text.truncate(end);
                     texts += 1;

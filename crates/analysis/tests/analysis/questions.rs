@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bactrian_analysis::units::{Between, Time};
 use bactrian_analysis::{
-    By, Estimate, Filter, FramePattern, Hidden, Label, Life, Lifetimes, Live, Measure, Of, Profile,
-    Recursion, StackId, Timeline, Top, TraceFile, TraceQuestions, Unit, contents, lifetimes,
-    timeline_in, top,
+    By, Estimate, Filter, FramePattern, Hidden, Label, LifetimeRow, Lifetimes, Live, Measure, Of,
+    Profile, Recursion, StackId, Timeline, Top, TraceFile, TraceQuestions, Unit, contents,
+    lifetimes, timeline_in, top,
 };
 use bactrian_trace::{
     DomainId, Locate, Micros, NewAlloc, ObjectId, Recorder, Source, SourceLocation, TraceInfo,
@@ -56,7 +56,7 @@ fn same_top(a: &Top, b: &Top) -> bool {
 }
 
 fn same_lifetimes(a: &Lifetimes, b: &Lifetimes) -> bool {
-    let same = |a: &Life, b: &Life| {
+    let same = |a: &LifetimeRow, b: &LifetimeRow| {
         a.label == b.label
             && all_close(&[a.allocated, a.never], &[b.allocated, b.never])
             && all_close(&a.lifetimes, &b.lifetimes)
@@ -70,7 +70,8 @@ fn same_lifetimes(a: &Lifetimes, b: &Lifetimes) -> bool {
 /// What each path of labels allocates, in every column; paths without any allocation are omitted.
 fn paths(profile: &Profile) -> BTreeMap<Vec<Label>, Vec<Estimate>> {
     let path = |stack: StackId| {
-        let labels = profile.tree.inwards_out(stack).map(|id| profile.labels.get(id).clone());
+        let labels =
+            profile.tree.labels_innermost_first(stack).map(|id| profile.labels.get(id).clone());
         labels.collect::<Vec<_>>()
     };
     let own = |stack: StackId| profile.columns.iter().map(move |column| column.own(stack));

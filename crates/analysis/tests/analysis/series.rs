@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use bactrian_analysis::units::Time;
 use bactrian_analysis::{
-    By, Filter, LIFETIME_CLASSES, Label, Life, Live, Measure, Of, SIZE_CLASSES, Scale, Selection,
-    Tally, Unit, contents, diff, find_peak, lifetimes, timeline, top,
+    By, Filter, LIFETIME_CLASSES, Label, LifetimeRow, Live, Measure, Of, SIZE_CLASSES, Scale,
+    Selection, Tally, Unit, contents, diff, find_peak, lifetimes, timeline, top,
 };
 use bactrian_trace::{Micros, Source};
 use proptest::prelude::*;
@@ -24,15 +24,15 @@ fn class(value: u64, upper_ends: &[u64]) -> usize {
     upper_ends.iter().filter(|&&end| value > end).count()
 }
 
-/// Lifetimes and sizes of some objects, as a `Life`.
-fn life(label: Label, objects: &[&Object], scale: Scale) -> Life {
+/// Lifetimes and sizes of some objects, as a `LifetimeRow`.
+fn life(label: Label, objects: &[&Object], scale: Scale) -> LifetimeRow {
     let of = |wanted: &dyn Fn(&Object) -> bool| {
         let wanted = objects.iter().filter(|object| wanted(object));
         scale.estimate(tally(wanted.map(|object| object.samples).sum()))
     };
     let lived = |o: &Object| o.died.map(|died| class(died.since(o.born).0, &LIFETIME_CLASSES));
     let classes = |upper_ends: &[u64]| 0..=upper_ends.len();
-    Life {
+    LifetimeRow {
         label,
         allocated: of(&|_| true),
         lifetimes: classes(&LIFETIME_CLASSES).map(|c| of(&|o| lived(o) == Some(c))).collect(),
@@ -43,8 +43,8 @@ fn life(label: Label, objects: &[&Object], scale: Scale) -> Life {
     }
 }
 
-fn same_life(a: &Life, b: &Life) -> bool {
-    let parts = |life: &Life| {
+fn same_life(a: &LifetimeRow, b: &LifetimeRow) -> bool {
+    let parts = |life: &LifetimeRow| {
         let one = [life.allocated, life.never];
         one.into_iter().chain(life.lifetimes.clone()).chain(life.sizes.clone()).collect::<Vec<_>>()
     };

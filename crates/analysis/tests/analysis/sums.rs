@@ -223,7 +223,7 @@ proptest! {
         let column = profile.first();
         let totals = column.totals(&profile.tree);
         let path = |stack: StackId| {
-            let labels = profile.tree.inwards_out(stack).map(|id| profile.labels.get(id).clone());
+            let labels = profile.tree.labels_innermost_first(stack).map(|id| profile.labels.get(id).clone());
             let mut path: Vec<_> = labels.collect();
             path.reverse();
             path

@@ -82,8 +82,8 @@ fn ask_who_holds(heap: &Heap) {
     let found = finalisers(heap);
     assert!(found.leaking <= found.first + found.last);
     let mut series = Series::default();
-    series.look_at(heap);
-    series.look_at(heap);
+    series.add_uncompared(heap);
+    series.add_uncompared(heap);
     let growth = series.finish();
     assert_eq!(growth.all.change, 0);
     suspects(heap, Some(&growth));

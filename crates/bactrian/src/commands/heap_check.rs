@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bactrian_analysis::check::Verdict;
 use bactrian_analysis::heap::{
-    HeapCheck, against_baseline, against_limit, contents, is_complete, is_whole,
+    HeapCheck, against_baseline, against_limit, check_file, check_walk, contents,
 };
 use bactrian_analysis::units::Bytes;
 use bactrian_snapshot::Snapshot;
@@ -31,8 +31,8 @@ pub fn run(
     console: &mut Console,
 ) -> Result<Status, Failure> {
     let now = contents(snapshot, &mut snapshot_progress(snapshot));
-    let mut checks = vec![is_whole(&now.losses)];
-    checks.extend(is_complete(&snapshot.tables().gaps));
+    let mut checks = vec![check_file(&now.losses)];
+    checks.extend(check_walk(&snapshot.tables().gaps));
     checks.extend(question.max_live.map(|limit| against_limit(&now, limit)));
     let mut files = vec![(&*question.file.file, &now.losses)];
     let before = match question.baseline {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bactrian_analysis::units::show_bytes;
 use bactrian_analysis::{
-    Estimate, LIFETIME_CLASSES, Life, LifetimesAnswer, LifetimesQuestion, SIZE_CLASSES, Unit,
+    Estimate, LIFETIME_CLASSES, LifetimeRow, LifetimesAnswer, LifetimesQuestion, SIZE_CLASSES, Unit,
 };
 
 use super::arguments::{about, long_about, say_more};
@@ -58,7 +58,8 @@ fn print(answer: &LifetimesAnswer, sizes: bool, console: &mut Console) -> Result
         console.out(),
         "{HEADING}{what} by {by}{HEADING:#}: {allocated} allocated; {explained}"
     )?;
-    let classes = |life: &Life| if sizes { life.sizes.clone() } else { life.lifetimes.clone() };
+    let classes =
+        |life: &LifetimeRow| if sizes { life.sizes.clone() } else { life.lifetimes.clone() };
     // Classes without any objects need no column.
     let used: Vec<_> = (0..titles.len()).filter(|&class| classes(all)[class].value > 0.0).collect();
     let mut headings = vec![("allocated", Align::Right), (INTERVAL, Align::Right)];
@@ -80,7 +81,7 @@ fn print(answer: &LifetimesAnswer, sizes: bool, console: &mut Console) -> Result
 }
 
 /// A part of a row's bytes, in percent; a dot for nothing.
-fn share(part: &Estimate, life: &Life) -> String {
+fn share(part: &Estimate, life: &LifetimeRow) -> String {
     match part.value > 0.0 {
         true => format!("{:.0} %", part.value / life.allocated.value * 100.0),
         false => "·".to_owned(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bactrian_analysis::units::show_time;
 use bactrian_capture::Trouble;
-use bactrian_capture::attach::{Cause, LateRecording, Refusal, Standing};
+use bactrian_capture::attach::{Cause, LateRecording, RecordingState, Refusal};
 use bactrian_trace::Micros;
 
 use super::record::Args;
@@ -61,7 +61,7 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
     let first = recording.pause;
     let ended = recording.end();
     let (standing, second) = (standing.map_err(refused)?, ended.map_err(refused)?);
-    if let Standing::Trouble(trouble) = standing {
+    if let RecordingState::Trouble(trouble) = standing {
         // It is empty.
         let _ = std::fs::remove_file(&output);
         return Err(Failure::NotSupported(words(trouble, pid)));
@@ -78,7 +78,7 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
         }
     }
     if !args.quiet {
-        if standing == Standing::Waiting {
+        if standing == RecordingState::Waiting {
             let what = format!("process {pid} was idle all the time, and allocated nothing");
             console.warn(&what)?;
         } else {
@@ -100,16 +100,19 @@ pub fn run(pid: u32, args: &Args, console: &mut Console) -> Result<Status, Failu
 
 /// Waits for the end of the recording and returns the last state. Without a requested time, it is ended by a
 /// signal.
-fn wait(recording: &mut LateRecording, duration: Option<Duration>) -> Result<Standing, Refusal> {
+fn wait(
+    recording: &mut LateRecording,
+    duration: Option<Duration>,
+) -> Result<RecordingState, Refusal> {
     let asked = Instant::now();
     // The time starts with the first sampler. A program that is blocked does not start one.
     let mut begun = None;
     loop {
         let standing = recording.look()?;
-        if matches!(standing, Standing::Trouble(_) | Standing::Gone) {
+        if matches!(standing, RecordingState::Trouble(_) | RecordingState::Gone) {
             return Ok(standing);
         }
-        if matches!(standing, Standing::Sampling(_)) {
+        if matches!(standing, RecordingState::Sampling(_)) {
             begun.get_or_insert_with(Instant::now);
         }
         let is_over = duration.is_some_and(|duration| match begun {

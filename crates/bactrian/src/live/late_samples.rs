@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bactrian_capture::Settings;
-use bactrian_capture::attach::{LateRecording, Standing};
+use bactrian_capture::attach::{LateRecording, RecordingState};
 use bactrian_capture::live::page::Page;
 use bactrian_capture::temporary::TemporaryFolder;
 
@@ -48,9 +48,9 @@ impl LateSamples {
             let is_small = || path.metadata().map_or(0, |file| file.len()) < MOST;
             while !told.load(Ordering::Acquire) && is_small() {
                 match recording.look() {
-                    Ok(Standing::Waiting | Standing::Sampling(_)) => thread::sleep(NAP),
+                    Ok(RecordingState::Waiting | RecordingState::Sampling(_)) => thread::sleep(NAP),
                     // The numbers show what happened.
-                    Ok(Standing::Trouble(_) | Standing::Gone) | Err(_) => break,
+                    Ok(RecordingState::Trouble(_) | RecordingState::Gone) | Err(_) => break,
                 }
             }
             // If the process cannot be stopped once more, the agent ends by itself.

@@ -8,7 +8,7 @@
 //!
 //! A program that adopts orphans (as process 1 of a container, or by `PR_SET_CHILD_SUBREAPER`) would adopt
 //! the copy, and see a child that it did not start. Such a program makes the copy itself: `wait` does not
-//! report such a child, but it stays as a zombie until [`Copy::reap`].
+//! report such a child, but it stays as a zombie until [`ProcessCopy::reap`].
 //!
 //! None of them has an exit signal. Any of them that is left alone by our death exits by itself, through the
 //! frames of [`super::net`].
@@ -48,20 +48,20 @@ pub struct Means<'a> {
 }
 
 /// A copy of the program, which is about to stop.
-pub struct Copy {
+pub struct ProcessCopy {
     pub tid: Tid,
-    from: From,
+    from: Maker,
 }
 
 /// The process that made the copy.
-enum From {
+enum Maker {
     /// The program, to which the copy has this id.
     Program(u64),
     /// A helper.
     Helper(Tid),
 }
 
-impl Copy {
+impl ProcessCopy {
     /// Makes a stopped thread of the program copy it; then the thread may continue. On failure, returns the
     /// reason, and the thread stays stopped.
     pub fn make(
@@ -69,7 +69,7 @@ impl Copy {
         memory: &File,
         means: Means<'_>,
         is_first_process: bool,
-    ) -> Result<Copy, String> {
+    ) -> Result<ProcessCopy, String> {
         let failed = |error: io::Error| format!("it could not be made to copy itself: {error}");
         let mut lent = Lent::new(tid, memory, means.gadgets, means.vectors).map_err(failed)?;
         let made = match is_first_process || adopts_orphans(&mut lent, memory) {
@@ -88,8 +88,8 @@ impl Copy {
     /// reaped the helper.
     pub fn reap(&self, pid: u32, means: Means<'_>) {
         let child = match self.from {
-            From::Program(child) => child,
-            From::Helper(helper) => {
+            Maker::Program(child) => child,
+            Maker::Helper(helper) => {
                 let until = Instant::now() + HELPER_ENDS;
                 while Instant::now() < until
                     && fs::exists(format!("/proc/{helper}")).unwrap_or(false)
@@ -133,19 +133,21 @@ fn adopts_orphans(lent: &mut Lent, memory: &File) -> bool {
 }
 
 /// Makes the copy as the program's child.
-fn child(lent: &mut Lent) -> io::Result<Result<Copy, i64>> {
+fn child(lent: &mut Lent) -> io::Result<Result<ProcessCopy, i64>> {
     let (stack, number) = (lent.net().end(), lent.net().child());
     let flags = u64::from(NUMBER_OF_CHILD.unsigned_abs());
     let outcome = lent.call(libc::SYS_clone, [flags, stack, number, 0, 0, 0])?;
     match (outcome.result, outcome.child) {
         (error @ ..0, _) => Ok(Err(error)),
-        (number, Some(tid)) => Ok(Ok(Copy { tid, from: From::Program(number.cast_unsigned()) })),
+        (number, Some(tid)) => {
+            Ok(Ok(ProcessCopy { tid, from: Maker::Program(number.cast_unsigned()) }))
+        }
         (_, None) => Err(io::Error::other("its copy cannot be found")),
     }
 }
 
 /// Makes the copy as the child of a helper, which exits.
-fn grandchild(lent: &mut Lent, memory: &File) -> io::Result<Result<Copy, i64>> {
+fn grandchild(lent: &mut Lent, memory: &File) -> io::Result<Result<ProcessCopy, i64>> {
     let (stack, number) = (lent.net().copy(), lent.net().child());
     let flags = u64::from((NUMBER_OF_CHILD | HELPER).unsigned_abs());
     let helper = match lent.begin_vfork([flags, stack, number, 0, 0, 0])? {
@@ -161,7 +163,7 @@ fn grandchild(lent: &mut Lent, memory: &File) -> io::Result<Result<Copy, i64>> {
     // If there is no copy, the program itself must stay stopped.
     lent.end_vfork(memory, made.is_ok())?;
     match made {
-        Ok(tid) => Ok(Ok(Copy { tid, from: From::Helper(helper) })),
+        Ok(tid) => Ok(Ok(ProcessCopy { tid, from: Maker::Helper(helper) })),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(Err(NOT_COPIED)),
         Err(error) => Err(error),
     }

@@ -52,7 +52,7 @@ use crate::heap::target::Target;
 use crate::memory::ProcessMemory;
 
 pub use late_trace::LateTrace;
-pub use recording::{LateRecording, Standing};
+pub use recording::{LateRecording, RecordingState};
 pub use refusal::{Cause, Refusal};
 use tracer::trace;
 

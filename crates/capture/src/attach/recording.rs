@@ -84,7 +84,7 @@ struct SetHook {
 
 /// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RecordingState {
     /// No sampler has been started yet: the program has not come to a moment when one can be, because it is
     /// blocked.
     Waiting,
@@ -165,12 +165,12 @@ impl LateRecording {
     ///
     /// # Errors
     /// If that requires stopping the process, and it cannot be stopped.
-    pub fn look(&mut self) -> Result<Standing, Refusal> {
+    pub fn look(&mut self) -> Result<RecordingState, Refusal> {
         be_seen(&self.memory, self.control);
         let standing = self.standing();
         if self.is_held() {
             match on_a_thread(|| self.guard()) {
-                Err(refusal) if refusal.cause == Cause::Gone => return Ok(Standing::Gone),
+                Err(refusal) if refusal.cause == Cause::Gone => return Ok(RecordingState::Gone),
                 guarded => guarded?,
             }
         }
@@ -200,18 +200,18 @@ impl LateRecording {
         Ok(())
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> RecordingState {
         let word = |at: usize| word(&self.memory, self.control + at as u64);
         let prepared = word(offset_of!(Control, prepared));
         let asked = word(offset_of!(Control, asked));
-        let (Some(prepared), Some(asked)) = (prepared, asked) else { return Standing::Gone };
+        let (Some(prepared), Some(asked)) = (prepared, asked) else { return RecordingState::Gone };
         let started = word(offset_of!(Control, started)).unwrap_or(0);
         let trouble = word(offset_of!(Control, trouble)).and_then(Trouble::of);
         match trouble {
-            _ if prepared != asked => Standing::Waiting,
-            Some(trouble) => Standing::Trouble(trouble),
-            None if started == 0 => Standing::Waiting,
-            None => Standing::Sampling(started),
+            _ if prepared != asked => RecordingState::Waiting,
+            Some(trouble) => RecordingState::Trouble(trouble),
+            None if started == 0 => RecordingState::Waiting,
+            None => RecordingState::Sampling(started),
         }
     }
 

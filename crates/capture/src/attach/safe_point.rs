@@ -107,7 +107,7 @@ pub fn reach(
     tracee.breaks.clone_from(&places.entries);
     let (mut wait, mut hold, mut last_came) = (FIRST_WAIT, FIRST_HOLD, Instant::now());
     loop {
-        let standing = Standing::look(tracee, places, stack)?;
+        let standing = ThreadPositions::look(tracee, places, stack)?;
         if standing.is_safe() {
             return Ok(standing.domains());
         }
@@ -139,7 +139,7 @@ pub fn reach(
 }
 
 /// Sets the jumps at the entries and asks for a collection.
-fn arm(tracee: &mut Tracee, places: &Places, standing: &Standing) -> Result<(), Refusal> {
+fn arm(tracee: &mut Tracee, places: &Places, standing: &ThreadPositions) -> Result<(), Refusal> {
     for &entry in &places.entries {
         tracee.change_code(entry, WAITING)?;
     }
@@ -181,7 +181,7 @@ fn too_busy(places: &Places) -> Refusal {
 }
 
 /// Where the threads are stopped.
-enum Standing {
+enum ThreadPositions {
     /// OCaml 4.
     One { state: u64, is_at_break: bool, is_waiting: bool },
     /// OCaml 5: the threads of each domain.
@@ -195,12 +195,12 @@ struct Holder {
     is_in_call: bool,
 }
 
-impl Standing {
+impl ThreadPositions {
     fn look(
         tracee: &Tracee,
         places: &Places,
         stack: &mut StackCheck<'_>,
-    ) -> Result<Standing, Refusal> {
+    ) -> Result<ThreadPositions, Refusal> {
         match places.state {
             State::Global(address) => {
                 let state = tracee.word(address).filter(|&state| state != 0).ok_or_else(|| {
@@ -214,7 +214,7 @@ impl Standing {
                 let mut registers = tracee.threads.values().filter_map(|thread| thread.registers());
                 let is_waiting = registers.all(is_in_harmless_call)
                     && is_in_c(tracee, state, places.offsets.last_call, stack);
-                Ok(Standing::One { state, is_at_break, is_waiting })
+                Ok(ThreadPositions::One { state, is_at_break, is_waiting })
             }
             State::PerThread(offset) => {
                 let mut domains: BTreeMap<u64, Vec<Holder>> = BTreeMap::new();
@@ -229,29 +229,31 @@ impl Standing {
                         is_in_call: call(registers).is_some(),
                     });
                 }
-                Ok(Standing::Domains(domains))
+                Ok(ThreadPositions::Domains(domains))
             }
         }
     }
 
     fn domains(&self) -> Vec<u64> {
         match self {
-            Standing::One { state, .. } => vec![*state],
-            Standing::Domains(domains) => domains.keys().copied().collect(),
+            ThreadPositions::One { state, .. } => vec![*state],
+            ThreadPositions::Domains(domains) => domains.keys().copied().collect(),
         }
     }
 
     fn is_safe(&self) -> bool {
         match self {
             // Only one thread runs OCaml at a time, and that is the one at the break.
-            Standing::One { is_at_break, is_waiting, .. } => *is_at_break || *is_waiting,
-            Standing::Domains(domains) => domains.values().all(|holders| is_domain_safe(holders)),
+            ThreadPositions::One { is_at_break, is_waiting, .. } => *is_at_break || *is_waiting,
+            ThreadPositions::Domains(domains) => {
+                domains.values().all(|holders| is_domain_safe(holders))
+            }
         }
     }
 
     /// Whether the domains that are not at a safe point yet wait for those that are.
     fn is_stuck(&self) -> bool {
-        let Standing::Domains(domains) = self else { return false };
+        let ThreadPositions::Domains(domains) = self else { return false };
         let mut missing = domains.values().filter(|holders| !is_domain_safe(holders));
         missing.all(|holders| holders.iter().all(|holder| holder.is_in_call))
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use super::calls::Caller;
-use super::copy::{Copy, Means};
+use super::copy::{Means, ProcessCopy};
 use super::gadgets::Gadgets;
 use super::inject::{self, system_call};
 use super::net::Vectors;
@@ -166,13 +166,13 @@ fn stop(pid: u32, options: Options, asked: Arc<AtomicUsize>) -> Result<Stopped, 
 impl Stopped {
     /// Makes the process copy itself. Returns the copy, and the instructions with which it was made; or the
     /// reason if that is impossible.
-    fn copy(&mut self) -> Result<(Copy, Gadgets), String> {
+    fn copy(&mut self) -> Result<(ProcessCopy, Gadgets), String> {
         let gadgets = self.gadgets.clone()?;
         let means = Means { gadgets, vectors: &self.vectors };
         let tid = self.thread.ok_or("none of its threads has enough stack space")?;
         // Each thread has its own filters, and may have got one since: now it stands still.
         may_inject(&format!("{}/task/{tid}", self.tracee.pid))?;
-        let copy = Copy::make(tid, &self.tracee.memory, means, self.is_first)?;
+        let copy = ProcessCopy::make(tid, &self.tracee.memory, means, self.is_first)?;
         Ok((copy, gadgets))
     }
 

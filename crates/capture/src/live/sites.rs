@@ -64,7 +64,7 @@ struct Places {
     list: Vec<Place>,
     by_line: HashMap<Line, u32>,
     /// The innermost site of each frame that has been resolved.
-    of_frames: Vec<Option<Standing>>,
+    of_frames: Vec<Option<FrameSite>>,
     alive: HashMap<ObjectId, Alive>,
     /// Samples of live memory outside the heap, such as the data of bigarrays.
     external: u64,
@@ -93,7 +93,7 @@ enum Line {
 
 /// The site of a frame, and whether it is in the standard library.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct FrameSite {
     place: u32,
     is_standard: bool,
 }
@@ -286,7 +286,7 @@ impl Places {
         innermost.unwrap_or_else(|| self.intern(Line::Unknown, || "[no stack]".to_owned()))
     }
 
-    fn standing(&mut self, frame: FrameId, frames: &Frames) -> Standing {
+    fn standing(&mut self, frame: FrameId, frames: &Frames) -> FrameSite {
         if let Some(Some(known)) = self.of_frames.get(frame.index()) {
             return *known;
         }
@@ -313,12 +313,12 @@ impl Places {
                         format!("{}  {}:{line}", written(&names.text(function)), names.text(file))
                     }
                 });
-                Standing { place, is_standard: own.is_none() }
+                FrameSite { place, is_standard: own.is_none() }
             }
             None => {
                 let code = frames.code(frame);
                 let place = self.intern(Line::Code(code), || format!("[{code:#x}]"));
-                Standing { place, is_standard: false }
+                FrameSite { place, is_standard: false }
             }
         };
         if !frames.is_announced(frame) {

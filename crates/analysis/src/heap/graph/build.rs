@@ -10,7 +10,7 @@ use bactrian_types::Typing;
 use super::HeapError;
 use super::classes::{CONTINUATION, Classifier, HOLDER, UNREAD, ephemeron_blocks, renumber};
 use super::holders::{Holders, Planted};
-use super::types::{ShapeKey, Sorted, Types};
+use super::types::{NodeClasses, ShapeKey, Types};
 use crate::heap::WORD;
 use crate::heap::census::{Census, FieldCounts};
 use crate::parallel;
@@ -296,7 +296,7 @@ impl Nodes {
         self.classes.push(HOLDER);
         let numbers = renumber(&mut self.classes, classifier.limit());
         let mut sorted =
-            Sorted::new(std::mem::take(&mut self.classes), &numbers, typing, |number| {
+            NodeClasses::new(std::mem::take(&mut self.classes), &numbers, typing, |number| {
                 classifier.class(number)
             });
         let class_of = |node: Node| sorted.class_of.get(node as usize).copied().unwrap_or(u32::MAX);

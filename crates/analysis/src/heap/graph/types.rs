@@ -55,14 +55,14 @@ pub(super) struct ShapeKey {
 }
 
 /// Classes and shapes of nodes.
-pub(super) struct Sorted {
+pub(super) struct NodeClasses {
     pub class_of: Vec<u32>,
     /// None if shapes and classes are the same, which is the case without types.
     pub shape_of: Option<Vec<u32>>,
     pub keys: Vec<ShapeKey>,
 }
 
-impl Sorted {
+impl NodeClasses {
     /// `of` has for each node the index into `numbers`; its last element is the first holder's. `plain`
     /// returns the class with a number, as headers and tables determine it.
     pub fn new(
@@ -70,15 +70,15 @@ impl Sorted {
         numbers: &[u32],
         typing: Option<&Typing>,
         plain: impl Fn(u32) -> Class,
-    ) -> Sorted {
+    ) -> NodeClasses {
         let Some(typing) = typing else {
             let keys = numbers.iter().map(|&number| ShapeKey { number, of: NO_TYPE }).collect();
-            return Sorted { class_of: of, shape_of: None, keys };
+            return NodeClasses { class_of: of, shape_of: None, keys };
         };
         let (shape_of, keys) = by_type(of, numbers, typing);
         let named = Named::new(&keys, plain, Some(typing.classes()));
         let class_of = shape_of.iter().map(|&shape| named.class_of_shape[shape as usize]).collect();
-        Sorted { class_of, shape_of: Some(shape_of), keys }
+        NodeClasses { class_of, shape_of: Some(shape_of), keys }
     }
 
     /// Adds holders, which all have the same class, up to this number of nodes.

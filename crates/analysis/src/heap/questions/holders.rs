@@ -71,7 +71,7 @@ impl Question for SuspectsQuestion {
         }
         let heap = evidence.heap(last)?;
         let growth = (!earlier.is_empty()).then(|| {
-            series.look_at(&heap);
+            series.add_uncompared(&heap);
             series.finish()
         });
         losses.push((last, heap.losses().clone().into()));

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     BlockFilter, ClassBy, ClassChange, Evolution, EvolutionOrder, EvolutionShape, EvolutionUnit,
-    HeapDiff, HeapDiffFlame, HeapSums, HolderTrees, Hunt, Leaks, Series, TypeCoverage, evolution,
-    evolution_names, type_coverage,
+    HeapDiff, HeapDiffFlame, HeapSums, HolderTrees, LeakSearch, Leaks, Series, TypeCoverage,
+    evolution, evolution_names, type_coverage,
 };
 use super::{as_named, in_order};
 use crate::question::{
@@ -376,7 +376,7 @@ impl Question for LeaksQuestion {
             return Err(QuestionError::Wrong(why));
         };
         let second = files[files.len() / 2];
-        let mut hunt = Hunt::default();
+        let mut hunt = LeakSearch::default();
         let left_out = files.iter().filter(|&file| ![first, second, third].contains(file));
         let nothing = || EvidenceLosses::Snapshot(Losses::default());
         let mut losses: Vec<_> = left_out.map(|file| (*file, nothing())).collect();
