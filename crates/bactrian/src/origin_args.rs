@@ -17,7 +17,7 @@ pub struct OriginArgs {
     /// The machine [default: as the file says]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// A label for them; may be given several times
+    /// A label of the profiles; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
     /// What not to send: the folders of source files, or all names of functions and files, each of which becomes a number

@@ -99,7 +99,8 @@ pub struct KeptWalk {
     kept: List<Kept>,
     /// Codes of the kept frames followed by that of the innermost one, outermost first.
     codes: List<u64>,
-    /// For each of these codes the position from which on all codes up to it are the same: a recursion.
+    /// For each of these codes the position from which on all codes up to it are the same: a recursion. Only as far as
+    /// that was needed.
     repeated_from: List<usize>,
     /// What the current walk has read, innermost first.
     fresh: List<Entry>,
@@ -159,17 +160,27 @@ impl KeptWalk {
 
     /// The innermost frames, as many as were asked for, outermost first; and how many of them, from the
     /// outermost, are the same as in the stack that was last marked as written.
+    #[inline]
     pub fn stack(&mut self) -> (&[u64], usize) {
-        let codes = self.codes.as_slice();
-        self.outermost = Repeated::default();
-        let Some(window) = self.window() else { return (codes, self.unchanged) };
-        // The window slides over the stack: even if frames are the same, their positions are not. But those of a
-        // recursion look the same at every position.
-        let last = self.outermost_from(window);
-        self.outermost = last;
-        let is_same = last.code == self.written.code;
-        let unchanged = if is_same { last.frames.min(self.written.frames) } else { 0 };
-        (codes.get(window..).unwrap_or_default(), unchanged)
+        match self.window() {
+            None => (self.codes.as_slice(), self.unchanged),
+            Some(window) => {
+                let unchanged = self.unchanged_in(window);
+                (self.codes.as_slice().get(window..).unwrap_or_default(), unchanged)
+            }
+        }
+    }
+
+    /// How many outer frames of a window are certain to be the same as in the written one. The window slides over the
+    /// stack: even if frames are the same, their positions are not. But those of a recursion look the same at every
+    /// position.
+    #[inline(never)]
+    fn unchanged_in(&mut self, window: usize) -> usize {
+        self.outermost = self.outermost_from(window);
+        match self.outermost.code == self.written.code {
+            true => self.outermost.frames.min(self.written.frames),
+            false => 0,
+        }
     }
 
     /// From now on, unchanged frames are counted relative to this stack; or, if another stack was written,
@@ -188,8 +199,16 @@ impl KeptWalk {
     }
 
     /// The frames from here on with the same code.
-    fn outermost_from(&self, from: usize) -> Repeated {
-        let code = self.codes.as_slice().get(from).copied().unwrap_or(0);
+    fn outermost_from(&mut self, from: usize) -> Repeated {
+        let codes = self.codes.as_slice();
+        let code = codes.get(from).copied().unwrap_or(0);
+        let mut beginning = self.repeated_from.as_slice().last().copied().unwrap_or(0);
+        for at in self.repeated_from.length..codes.len() {
+            if at == 0 || codes.get(at) != codes.get(at - 1) {
+                beginning = at;
+            }
+            self.repeated_from.push(beginning);
+        }
         let beginnings = self.repeated_from.as_slice().get(from..).unwrap_or_default();
         let is_repeated = |beginning: &usize| *beginning <= from;
         // A recursion mostly reaches almost to the innermost frame, so the search begins there.
@@ -256,12 +275,8 @@ impl KeptWalk {
         let innermost = self.fresh.as_slice().iter().position(|entry| entry.code != 0);
         for (at, entry) in self.fresh.as_slice().iter().enumerate().rev() {
             if entry.code != 0 {
-                let is_repeated = self.codes.as_slice().last() == Some(&entry.code);
-                let before = self.repeated_from.as_slice().last().filter(|_| is_repeated);
-                let beginning = before.copied().unwrap_or(frames);
-                self.repeated_from.push(beginning);
-                self.codes.push(entry.code);
                 frames += 1;
+                self.codes.push(entry.code);
             }
             if Some(at) > innermost {
                 let Entry { place, content, trap, .. } = *entry;

@@ -81,7 +81,7 @@ pub struct Args {
     /// running]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<f64>,
-    /// Token that a program on the network demands: the content of its file PID.token
+    /// Token that a program on the network demands: that of its BACTRIAN_LIVE_TOKEN, or the content of PID.token beside its sockets
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// The program to start, and its arguments

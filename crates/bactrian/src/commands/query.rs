@@ -43,7 +43,7 @@ const LIMITS: Limits = Limits { bytes: 8 << 20, time: Duration::from_secs(120) }
   bactrian query server.ctf --to csv \"select leaf, sum(samples) from objects join stacks using (stack) group by leaf\"
   echo \"select count(*) from edges\" | bactrian query server.heap --to json")]
 pub struct Args {
-    /// Files, then the query: the last word, unless a file has this name
+    /// Files, then the query: the last argument, unless a file has that name
     #[arg(value_name = "FILE.. [SQL]", required = true)]
     words: Vec<OsString>,
     /// Output format

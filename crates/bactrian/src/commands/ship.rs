@@ -64,10 +64,10 @@ pub struct Args {
     /// Push OpenTelemetry profiles (/v1development/profiles) in the same way: http://HOST:4318
     #[arg(long, value_name = "URL", value_parser = address)]
     push_otlp: Vec<String>,
-    /// Send what is there and end, also of programs that still run
+    /// Send what has been recorded so far, also of programs that still run, and end
     #[arg(long)]
     once: bool,
-    /// Print a unit for systemd that does this, and do nothing
+    /// Only print a unit for systemd that runs this command
     #[arg(long)]
     systemd: bool,
 }

@@ -14,6 +14,9 @@ const MAX_CODEWORD: usize = 10;
 /// Room for a backtrace, as each codeword is written as 8 bytes.
 const ROOM: usize = MAX_BACKTRACE + 8;
 
+/// The maximum number of frames that one codeword predicts.
+const MOST_PREDICTED: usize = u8::MAX as usize;
+
 /// The number of frames compared at once.
 const CHUNK: usize = 16;
 
@@ -103,14 +106,24 @@ impl LastStack {
     }
 }
 
-/// How many codes at the beginning of both are equal.
-#[inline]
+/// How many codes at the beginning of both are equal. A call would cost short stacks more than the comparison.
+#[inline(always)]
 fn common_prefix(left: &[u64], right: &[u64]) -> usize {
+    let mut at = 0;
     // Several at a time: where stacks exceed the depth kept, whole windows are compared.
-    let chunks = left.as_chunks::<CHUNK>().0.iter().zip(right.as_chunks::<CHUNK>().0);
-    let same = CHUNK * chunks.take_while(|(a, b)| are_equal(a, b)).count();
-    let rest = left[same..].iter().zip(&right[same..]);
-    same + rest.take_while(|(a, b)| a == b).count()
+    for (left, right) in left.as_chunks().0.iter().zip(right.as_chunks().0) {
+        if !are_equal(left, right) {
+            break;
+        }
+        at += CHUNK;
+    }
+    for (left, right) in left[at..].iter().zip(&right[at..]) {
+        if left != right {
+            break;
+        }
+        at += 1;
+    }
+    at
 }
 
 /// Compared without branches, in wide registers: a call of `memcmp` takes longer.
@@ -197,7 +210,7 @@ impl StackEncoder {
                 at = hit;
                 let slot = (hit as u64) << 2;
                 let first = frames.first().filter(|_| written + 2 <= LIMIT);
-                if first.is_none_or(|code| predicted(slots, at).code != *code) {
+                if first.is_none_or(|code| slots[successor(slots, at)].code != *code) {
                     written = put(slot, 2);
                     break;
                 }
@@ -208,10 +221,10 @@ impl StackEncoder {
                     length => put(slot | 2 | (length as u64) << 16, 3),
                 };
                 let Some((code, more)) = frames.split_first() else { break };
-                if predicted(slots, at).code != *code {
+                if slots[successor(slots, at)].code != *code {
                     break;
                 }
-                hit = usize::from(slots[at].successor) % CACHE_SLOTS;
+                hit = successor(slots, at);
                 (frames, codewords) = (more, codewords + 1);
             }
         }
@@ -224,8 +237,8 @@ type Slots = [Slot; CACHE_SLOTS];
 
 /// The slot that followed another one the last time.
 #[inline]
-fn predicted(slots: &Slots, at: usize) -> &Slot {
-    &slots[usize::from(slots[at].successor) % CACHE_SLOTS]
+fn successor(slots: &Slots, at: usize) -> usize {
+    usize::from(slots[at].successor) % CACHE_SLOTS
 }
 
 /// Frames that were predicted, and the last of their slots.
@@ -237,22 +250,25 @@ struct Run {
 /// How many frames the slot at `start` predicts, as far as a codeword can say.
 #[inline(never)]
 fn follow(slots: &Slots, start: usize, frames: &[u64]) -> Run {
-    let next = |at: usize| usize::from(slots[at].successor) % CACHE_SLOTS;
-    let frames = &frames[..frames.len().min(u8::MAX.into())];
-    let mut at = start;
-    for (before, code) in frames.iter().enumerate() {
-        if predicted(slots, at).code != *code {
-            return Run { frames: before, at };
+    let mut run = Run { frames: 0, at: start };
+    for code in frames.iter().take(MOST_PREDICTED) {
+        let next = successor(slots, run.at);
+        if slots[next].code != *code {
+            break;
         }
-        at = next(at);
-        if at == start {
-            // A recursion. From here on the same slots predict the same frames, and to compare frames takes less
-            // time than to look up slots, each of which depends on the one before.
-            let period = before + 1;
-            let length =
-                period + common_prefix(&frames[period..], &frames[..frames.len() - period]);
-            return Run { frames: length, at: (0..length % period).fold(start, |at, _| next(at)) };
+        run = Run { frames: run.frames + 1, at: next };
+        if next == start {
+            return follow_cycle(slots, start, run.frames, frames);
         }
     }
-    Run { frames: frames.len(), at }
+    run
+}
+
+/// The same for a recursion: after `period` frames the slots are those from the start again. From then on they predict the
+/// same frames, and to compare frames takes less time than to look up slots, each of which depends on the one before.
+fn follow_cycle(slots: &Slots, start: usize, period: usize, frames: &[u64]) -> Run {
+    let frames = &frames[..frames.len().min(MOST_PREDICTED)];
+    let length = period + common_prefix(&frames[period..], &frames[..frames.len() - period]);
+    let at = (0..length % period).fold(start, |at, _| successor(slots, at));
+    Run { frames: length, at }
 }
