@@ -266,10 +266,12 @@ fn notes(runs: &[Measurement], model: &Model) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if first.wall < NO_TIME {
+    // Other processes make a run longer, but not its processor time. Where that could not be read, it is 0.
+    let busy = if first.cpu > 0.0 { first.cpu.min(first.wall) } else { first.wall };
+    if busy < NO_TIME {
         notes.push(format!(
-            "a run takes {:.0} ms, mostly to start the process: no parameter matters",
-            first.wall * 1e3
+            "a run is busy for {:.0} ms, mostly to start the process: no parameter matters",
+            busy * 1e3
         ));
     }
     if let Some(run) = runs.iter().find(|run| !run.took_setting()) {

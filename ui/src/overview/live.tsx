@@ -1,7 +1,7 @@
 /** A running program, or a recording of one: its state, its size, and warnings. */
 import { isReport } from "../api/ask";
 import type { ShownFile } from "../api/files";
-import type { Standing } from "../api/generated";
+import type { WatchState } from "../api/generated";
 import { bytes, seconds } from "../format";
 import { sizesOf } from "../live/live";
 import { useLive } from "../live/use-live";
@@ -9,7 +9,7 @@ import { Answered, Panel } from "../parts/controls";
 import { linkTo, useRoute } from "../state/route";
 import { Big, Facts, Headline } from "./headline";
 
-const STATES: Record<Standing, string> = {
+const STATES: Record<WatchState, string> = {
   live: "runs now",
   lost: "does not respond",
   replay: "a recording",

@@ -7,7 +7,7 @@ export type {
   FlamesAround as Around,
   HotPath as PathRow,
   HotPaths as Paths,
-  Life as LifetimeRow,
+  LifetimeRow as LifetimeRow,
   LifetimesAnswer as Lifetimes,
   Measure,
   Names,
