@@ -1,7 +1,7 @@
 //! The agent: the part of Bactrian that lives inside the observed program.
 //!
 //! # The problem
-//! We sample an OCaml program as it is, without relinking, and without its noticing: same output, same
+//! We sample an OCaml program as it is, without relinking it, and it does not notice: same output, same
 //! exit status, no crash, no extra thread, no allocation in its heap, nothing of ours on its stacks. So this
 //! is a library for `LD_PRELOAD`, without the standard library, that imports almost nothing.
 //!

@@ -62,7 +62,7 @@ struct PushState {
 pub struct Pusher {
     servers: Vec<PushServer>,
     queue: Option<SyncSender<Request>>,
-    standing: Arc<PushState>,
+    state: Arc<PushState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -70,21 +70,21 @@ impl Pusher {
     /// Pushes to these servers.
     pub fn new(servers: Vec<PushServer>, client: Box<dyn HttpClient>) -> Pusher {
         let (queue, requests) = sync_channel(MOST_WAITING);
-        let standing = Arc::new(PushState::default());
-        let shared = Arc::clone(&standing);
+        let state = Arc::new(PushState::default());
+        let shared = Arc::clone(&state);
         let thread = thread::spawn(move || push_all(&requests, &*client, &shared));
-        Pusher { servers, queue: Some(queue), standing, thread: Some(thread) }
+        Pusher { servers, queue: Some(queue), state, thread: Some(thread) }
     }
 
     /// The number of successful requests, and of dropped ones.
     pub fn counts(&self) -> (u64, u64) {
-        let PushState { pushed, dropped, .. } = &*self.standing;
+        let PushState { pushed, dropped, .. } = &*self.state;
         (pushed.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
     }
 
     /// Why the last request failed, if it did.
     pub fn trouble(&self) -> Option<String> {
-        self.standing.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until nothing is left in the queue.
@@ -116,7 +116,7 @@ impl Pusher {
             if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
                 queue.try_send(request)
             {
-                self.standing.dropped.fetch_add(1, Ordering::Relaxed);
+                self.state.dropped.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -129,7 +129,7 @@ impl Drop for Pusher {
     }
 }
 
-fn push_all(requests: &Receiver<Request>, client: &dyn HttpClient, standing: &PushState) {
+fn push_all(requests: &Receiver<Request>, client: &dyn HttpClient, state: &PushState) {
     for Request { url, content_type, body } in requests {
         let mut outcome = client.post(&url, content_type, &body);
         for pause in PAUSES {
@@ -139,9 +139,9 @@ fn push_all(requests: &Receiver<Request>, client: &dyn HttpClient, standing: &Pu
             thread::sleep(pause);
             outcome = client.post(&url, content_type, &body);
         }
-        let count = if outcome.is_ok() { &standing.pushed } else { &standing.dropped };
+        let count = if outcome.is_ok() { &state.pushed } else { &state.dropped };
         count.fetch_add(1, Ordering::Relaxed);
-        let mut trouble = standing.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = state.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         *trouble = outcome.err().map(|error| error.to_string());
     }
 }

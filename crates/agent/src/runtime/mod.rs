@@ -6,6 +6,7 @@ pub mod agent;
 pub mod blocking;
 pub mod bytecode;
 pub mod collector;
+mod compare;
 pub mod fiber;
 pub mod frames;
 pub mod interpreter;

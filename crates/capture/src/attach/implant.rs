@@ -19,7 +19,7 @@ pub struct Implant<'a> {
     /// The offset of its [`control::Control`].
     pub control: u64,
     /// The offset of the variable that points to the [`linker_tables`](super::linker_tables).
-    pub told: u64,
+    pub tables_pointer: u64,
 }
 
 /// A loadable segment.
@@ -60,9 +60,9 @@ impl<'a> Implant<'a> {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or("the agent is too large")?;
-        let mut implant = Implant { file, bytes, parts, control: 0, told: 0 };
+        let mut implant = Implant { file, bytes, parts, control: 0, tables_pointer: 0 };
         implant.control = implant.own(control::SYMBOL).ok_or("the agent has no control")?;
-        implant.told =
+        implant.tables_pointer =
             implant.own("bactrian_told").ok_or("the agent cannot be adapted to the program")?;
         Ok(implant)
     }

@@ -83,7 +83,8 @@ impl<'a> Made<'a> {
         };
         let mut image = self.implant.placed_at(base, find).map_err(Refusal::late)?;
         if let Some(told) = &self.told {
-            let place = self.implant.told as usize..self.implant.told as usize + 8;
+            let place =
+                self.implant.tables_pointer as usize..self.implant.tables_pointer as usize + 8;
             let at = base + image.len() as u64;
             let outside = || Refusal::late("a part of the agent is outside its image");
             image.get_mut(place).ok_or_else(outside)?.copy_from_slice(&at.to_le_bytes());

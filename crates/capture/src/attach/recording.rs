@@ -167,14 +167,14 @@ impl LateRecording {
     /// If that requires stopping the process, and it cannot be stopped.
     pub fn look(&mut self) -> Result<RecordingState, Refusal> {
         be_seen(&self.memory, self.control);
-        let standing = self.standing();
+        let state = self.state();
         if self.is_held() {
             match on_a_thread(|| self.guard()) {
                 Err(refusal) if refusal.cause == Cause::Gone => return Ok(RecordingState::Gone),
                 guarded => guarded?,
             }
         }
-        Ok(standing)
+        Ok(state)
     }
 
     /// Whether callers of one of the sampler's functions spin until it is guarded.
@@ -200,7 +200,7 @@ impl LateRecording {
         Ok(())
     }
 
-    fn standing(&self) -> RecordingState {
+    fn state(&self) -> RecordingState {
         let word = |at: usize| word(&self.memory, self.control + at as u64);
         let prepared = word(offset_of!(Control, prepared));
         let asked = word(offset_of!(Control, asked));

@@ -107,15 +107,15 @@ pub fn reach(
     tracee.breaks.clone_from(&places.entries);
     let (mut wait, mut hold, mut last_came) = (FIRST_WAIT, FIRST_HOLD, Instant::now());
     loop {
-        let standing = ThreadPositions::look(tracee, places, stack)?;
-        if standing.is_safe() {
-            return Ok(standing.domains());
+        let positions = ThreadPositions::look(tracee, places, stack)?;
+        if positions.is_safe() {
+            return Ok(positions.domains());
         }
         if Instant::now() > until {
             return Err(too_busy(places));
         }
         let held = tracee.at_breaks();
-        if held > 0 && (last_came.elapsed() > hold || standing.is_stuck()) {
+        if held > 0 && (last_came.elapsed() > hold || positions.is_stuck()) {
             (wait, hold) = (FIRST_WAIT, (hold * 2).min(LAST_HOLD));
             tracee.resume(true)?;
             tracee.let_run(BREATH)?;
@@ -123,7 +123,7 @@ pub fn reach(
             last_came = Instant::now();
             continue;
         }
-        arm(tracee, places, &standing)?;
+        arm(tracee, places, &positions)?;
         tracee.resume(false)?;
         let waited = tracee.let_run(wait);
         // The code may be changed only while all threads are stopped.
@@ -139,7 +139,7 @@ pub fn reach(
 }
 
 /// Sets the jumps at the entries and asks for a collection.
-fn arm(tracee: &mut Tracee, places: &Places, standing: &ThreadPositions) -> Result<(), Refusal> {
+fn arm(tracee: &mut Tracee, places: &Places, positions: &ThreadPositions) -> Result<(), Refusal> {
     for &entry in &places.entries {
         tracee.change_code(entry, WAITING)?;
     }
@@ -148,7 +148,7 @@ fn arm(tracee: &mut Tracee, places: &Places, standing: &ThreadPositions) -> Resu
         sys::write_word(tid, address, word)
             .map_err(|error| Refusal::failed("requesting a collection", &error))
     };
-    for state in standing.domains() {
+    for state in positions.domains() {
         let limit = match places.offsets.young_alloc_end {
             Some(end) => tracee.word(state + end).unwrap_or(u64::MAX),
             None => u64::MAX,

@@ -277,16 +277,16 @@ impl Places {
     fn place(&mut self, stack: &[FrameId], frames: &Frames) -> u32 {
         let mut innermost = None;
         for frame in stack.iter().rev() {
-            let standing = self.standing(*frame, frames);
-            if !standing.is_standard {
-                return standing.place;
+            let site = self.site(*frame, frames);
+            if !site.is_standard {
+                return site.place;
             }
-            innermost = innermost.or(Some(standing.place));
+            innermost = innermost.or(Some(site.place));
         }
         innermost.unwrap_or_else(|| self.intern(Line::Unknown, || "[no stack]".to_owned()))
     }
 
-    fn standing(&mut self, frame: FrameId, frames: &Frames) -> FrameSite {
+    fn site(&mut self, frame: FrameId, frames: &Frames) -> FrameSite {
         if let Some(Some(known)) = self.of_frames.get(frame.index()) {
             return *known;
         }
@@ -299,7 +299,7 @@ impl Places {
         // have no line.
         let own =
             locations.iter().rev().find(|location| location.line > 0 && !is_standard(location));
-        let standing = match own.or(locations.last()) {
+        let site = match own.or(locations.last()) {
             Some(location) => {
                 let (function, file) = (location.function, location.file);
                 let line = Line::Of {
@@ -323,15 +323,15 @@ impl Places {
         };
         if !frames.is_announced(frame) {
             // It may be named later.
-            return standing;
+            return site;
         }
         if frame.index() >= self.of_frames.len() {
             self.of_frames.resize(frame.index() + 1, None);
         }
         if let Some(known) = self.of_frames.get_mut(frame.index()) {
-            *known = Some(standing);
+            *known = Some(site);
         }
-        standing
+        site
     }
 
     fn intern(&mut self, line: Line, name: impl FnOnce() -> String) -> u32 {

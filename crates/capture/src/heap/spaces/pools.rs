@@ -137,9 +137,9 @@ impl Heap<'_> {
             if word_of(&bytes, self.layout.pool_class).map(|class| class as u32)
                 != u32::try_from(class).ok()
             {
-                found
-                    .gaps
-                    .push(format!("there is no pool at {pool:#x}, where one should be; the rest of the list is lost"));
+                found.gaps.push(format!(
+                    "there is no pool at {pool:#x}, where one should be; the rest of the list is lost"
+                ));
                 break;
             }
             found.words += self.layout.pool;
